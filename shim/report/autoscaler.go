@@ -49,54 +49,47 @@ type TitledGrid struct {
 
 const groupWidth = 300.0
 
-type autoscalerPage struct {
-	Autoscaler
-	Groups     []groupRow
-	MoreGroups int
-	Slack      []slackRow
-	Count      int
-	Loads      []loadSection
-	Resources  []string
-	Nodes      []nodeRow
-	MoreNodes  int
-}
-
-type groupRow struct {
-	AutoscalerGroup
-	Text                     string
-	Stay, Going, Coming      float64 // lengths in viewBox units, one behind the other
-	Second, Third, Low, High float64 // where they and the marks of minimum and maximum begin
-}
-
-type loadSection struct {
-	Resource  string
-	Lines     []summaryLine
-	Histogram histogram
-}
-
-type nodeRow struct {
-	Name, Note string
-	Bars       []nodeCell
-}
-
-type nodeCell struct {
-	Offered                bool
-	Limits, Requests, Line float64 // in viewBox units
-	Class, Text, Title     string
-}
-
 // AutoscalerPage writes a page. Of many groups and nodes it shows some, the fullest nodes first, and counts the others.
 func AutoscalerPage(w io.Writer, a Autoscaler) error {
-	p := autoscalerPage{Autoscaler: a, Slack: slackRows(a.Slack), Count: len(a.Nodes.Nodes),
-		MoreGroups: max(0, a.MoreGroups) + max(0, len(a.Groups)-mostShownGroups)}
-	for _, g := range a.Groups[:min(len(a.Groups), mostShownGroups)] {
-		p.Groups = append(p.Groups, g.row())
+	p := page{Title: a.Title, Verdict: a.Verdict, Warnings: a.Warnings, Lines: a.Lines, Refresh: a.Refresh}
+	if len(a.Groups) > 0 {
+		p.Parts = append(p.Parts, a.groupsPart())
 	}
-	p.addNodes(a.Nodes, a.Notes)
-	return write(w, "autoscaler", p)
+	if len(a.Slack) > 0 {
+		p.Parts = append(p.Parts, slackPart("Room for pods to come", a.Slack))
+	}
+	for _, grid := range a.Tables {
+		of := part{Title: grid.Title, Table: grid.cells(), After: grid.Note}
+		if of.Table == nil {
+			of.Says = []string{grid.None}
+		} else {
+			of.Table.Class = "cards"
+		}
+		p.Parts = append(p.Parts, of)
+	}
+	if a.NodesProblem != "" {
+		p.Parts = append(p.Parts, part{Title: "Nodes", Says: []string{"They cannot be shown: " + a.NodesProblem}})
+	}
+	if len(a.Nodes.Nodes) > 0 {
+		p.Parts = append(p.Parts, a.nodesParts()...)
+	}
+	return p.write(w)
 }
 
-func (g AutoscalerGroup) row() groupRow {
+func (a *Autoscaler) groupsPart() part {
+	table := &cells{Class: "cards groups", Header: []cell{{Text: "node group"}, {Class: "bar", Text: "nodes"}}}
+	for _, g := range a.Groups[:min(len(a.Groups), mostShownGroups)] {
+		table.Rows = append(table.Rows, g.row())
+	}
+	out := part{Title: "Node groups", Table: table, Legend: []key{swatch("s1", "there"), swatch("s6", "there and going"),
+		swatch("none", "on their way"), stroke("load", "minimum and maximum")}}
+	if more := max(0, a.MoreGroups) + max(0, len(a.Groups)-mostShownGroups); more > 0 {
+		out.After = fmt.Sprintf("And %d others.", more)
+	}
+	return out
+}
+
+func (g *AutoscalerGroup) row() []cell {
 	end := float64(max(g.Max, g.Target, g.Nodes, 1))
 	x := func(nodes int) float64 { return groupWidth * float64(nodes) / end }
 	stay, coming := max(0, g.Nodes-g.Going), max(0, g.Target-g.Nodes+g.Going)
@@ -107,38 +100,48 @@ func (g AutoscalerGroup) row() groupRow {
 	if coming > 0 {
 		text += fmt.Sprintf(", %d on their way", coming)
 	}
-	return groupRow{AutoscalerGroup: g,
-		Text: fmt.Sprintf("%s; target %d, %d to %d", text, g.Target, g.Min, g.Max),
-		Stay: x(stay), Going: x(g.Going), Coming: x(coming), Second: x(stay), Third: x(stay + g.Going), Low: x(g.Min),
-		High: x(g.Max)}
+	text = fmt.Sprintf("%s; target %d, %d to %d", text, g.Target, g.Min, g.Max)
+	d := barDrawing(groupWidth, text)
+	d.fill("s1", 0, x(stay))
+	d.fill("s6", x(stay), x(g.Going))
+	d.fill("none", x(stay+g.Going), x(coming))
+	d.limit("load", x(g.Min))
+	d.limit("load", x(g.Max))
+	return []cell{{Class: "name", Text: g.Name, Note: g.Note}, {Class: "bar", Drawing: d, Note: text}}
 }
 
-// addNodes adds the loads of all nodes together, and of the fullest ones.
-func (p *autoscalerPage) addNodes(nodes Placement, notes map[string]string) {
+// nodesParts show the loads of all nodes together, and of the fullest ones.
+func (a *Autoscaler) nodesParts() []part {
+	nodes := a.Nodes
 	resources := Resources([]Placement{nodes})
 	resources = resources[:min(len(resources), mostShownResources)]
 	nodes.Name = "all nodes"
+	out := []part{{Title: "Nodes", Lines: []string{loadText}}}
 	for _, resource := range resources {
-		section := loadSection{Resource: resource, Lines: summaryLines([]Placement{nodes}, resource)}
-		all := ratios(nodes, resource)
-		shared := newAxis(all)
-		section.Histogram = newHistogram(nodes, resource, shared, max(1, slices.Max(shared.count(all))))
-		p.Loads, p.Resources = append(p.Loads, section), append(p.Resources, section.Resource)
+		summary := summaryCells([]Placement{nodes}, resource, "limits / allocatable")
+		summary.Header[1].Text = ""
+		out = append(out, part{Subtitle: resource, Table: summary, Figures: histograms([]Placement{nodes}, resource)})
 	}
 	fullest := fullestNodes(nodes.Nodes, resources)
-	p.MoreNodes = len(nodes.Nodes) - len(fullest)
 	end := 1.25
 	for i := range fullest {
 		end = max(end, fullest[i].highest(resources))
 	}
 	end = min(end, cardEnd)
+	table := &cells{Class: "cards", Header: append(texts("", "node"), texts("bar", resources...)...)}
 	for i := range fullest {
-		row := nodeRow{Name: fullest[i].Name, Note: notes[fullest[i].Name]}
+		row := []cell{{Class: "name", Text: fullest[i].Name, Note: a.Notes[fullest[i].Name]}}
 		for _, resource := range resources {
-			row.Bars = append(row.Bars, fullest[i].bar(resource, end))
+			row = append(row, fullest[i].bar(resource, end))
 		}
-		p.Nodes = append(p.Nodes, row)
+		table.Rows = append(table.Rows, row)
 	}
+	shown := part{Subtitle: "The fullest", Table: table, Legend: []key{{Swatches: []string{"s3", "s7"},
+		Label: "limits, below and above the load line"}, stroke("max", "requests"), stroke("load", "load line, 1.0")}}
+	if more := len(nodes.Nodes) - len(fullest); more > 0 {
+		shown.After = fmt.Sprintf("And %d others, none of them fuller. loadline top shows all.", more)
+	}
+	return append(out, shown)
 }
 
 // fullestNodes returns those with the highest limits over allocatable of any of these resources, ties by name.
@@ -172,11 +175,11 @@ func (n *Node) highest(resources []string) float64 {
 	return highest
 }
 
-func (n *Node) bar(resource string, end float64) nodeCell {
+func (n *Node) bar(resource string, end float64) cell {
 	amounts := n.Resources[resource]
 	limits, ok := amounts.Ratio()
 	if !ok {
-		return nodeCell{Text: "offers none"}
+		return cell{Class: "bar", Note: "offers none"}
 	}
 	requests, _ := amounts.RequestsRatio()
 	x := func(ratio float64) float64 { return cardWidth * min(ratio/end, 1) }
@@ -184,9 +187,12 @@ func (n *Node) bar(resource string, end float64) nodeCell {
 	if limits > end {
 		text += " (longer than drawn)"
 	}
-	return nodeCell{Offered: true, Limits: x(limits), Requests: x(requests), Line: x(1),
-		Class: scaleClass(limits), Text: text,
-		Title: "limits " + FormatAmount(resource, amounts.Limits) + ", requests " +
-			FormatAmount(resource, amounts.Requests) +
-			", allocatable " + FormatAmount(resource, amounts.Allocatable) + " " + resource}
+	d := barDrawing(cardWidth, text)
+	d.Title = "limits " + FormatAmount(resource, amounts.Limits) + ", requests " +
+		FormatAmount(resource, amounts.Requests) + ", allocatable " + FormatAmount(resource, amounts.Allocatable) + " " +
+		resource
+	d.fill(scaleClass(limits), 0, x(limits))
+	d.limit("max", x(requests))
+	d.limit("load", x(1))
+	return cell{Class: "bar", Drawing: d, Note: text}
 }

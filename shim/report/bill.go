@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 )
@@ -29,47 +30,62 @@ type BillPart struct {
 
 const billWidth = 600.0
 
-type billPage struct {
-	*Bill
-	Totals, Groups, Namespaces []billBar
-}
-
-// billBar is a bar; Dark is the part of it that is fixed.
-type billBar struct {
-	Name, Text  string
-	Dark, Light float64
-}
-
 // Write writes a page.
 func (b *Bill) Write(w io.Writer) error {
-	p := billPage{Bill: b, Groups: billBars(b.Groups), Namespaces: billBars(b.Namespaces)}
-	total := func(name string, usd float64) {
-		if b.Now <= 0 {
-			return
+	p := page{Title: b.Title, Verdict: b.Verdict, Lines: b.Lines}
+	if b.Now > 0 {
+		totals := &cells{Class: "cards"}
+		total := func(name string, usd float64) {
+			fixed := min(b.Fixed, usd)
+			totals.Rows = append(totals.Rows, billBar(name, usd, billWidth*fixed/b.Now, billWidth*max(0, usd-fixed)/b.Now))
 		}
-		fixed := min(b.Fixed, usd)
-		p.Totals = append(p.Totals, billBar{name, fmt.Sprintf("%.3f", usd), billWidth * fixed / b.Now,
-			billWidth * max(0, usd-fixed) / b.Now})
+		total("paid now", b.Now)
+		total("after all moves", b.Reachable)
+		if b.Bound != nil {
+			total("lower bound", *b.Bound)
+		}
+		p.Parts = append(p.Parts, part{Title: "USD per hour", Table: totals,
+			Legend: []key{swatch("s6", "nodes that may not go"), swatch("s1", "others")}})
 	}
-	total("paid now", b.Now)
-	total("after all moves", b.Reachable)
-	if b.Bound != nil {
-		total("lower bound", *b.Bound)
+	add := func(of part) {
+		if of.Table != nil {
+			p.Parts = append(p.Parts, of)
+		}
 	}
-	return write(w, "bill", p)
+	add(part{Title: "Moves", Table: b.Moves.cells(),
+		Lines: []string{"The first saves most per disturbed pod. Moves of one wave can be made at once."}})
+	add(part{Title: cmp.Or(b.PartsTitle, "By node group"), Table: billBars(b.Groups)})
+	add(part{Title: "By namespace", Table: billBars(b.Namespaces), Lines: []string{"What the pods of each namespace on " +
+		"nodes that may go are worth at the shadow prices of the bound."}})
+	add(part{Title: "What stays", Table: b.Stay.cells()})
+	return p.write(w)
 }
 
-func billBars(parts []BillPart) (bars []billBar) {
+// billBars draws a bar for each part; nil: there are none.
+func billBars(parts []BillPart) *cells {
 	most := 0.0
 	for _, part := range parts {
 		most = max(most, part.USD)
 	}
-	for _, part := range parts {
-		bar := billBar{Name: part.Name, Text: fmt.Sprintf("%.3f", part.USD)}
-		if most > 0 {
-			bar.Light = billWidth * part.USD / most
-		}
-		bars = append(bars, bar)
+	if len(parts) == 0 {
+		return nil
 	}
-	return bars
+	out := &cells{Class: "cards"}
+	for _, part := range parts {
+		length := 0.0
+		if most > 0 {
+			length = billWidth * part.USD / most
+		}
+		out.Rows = append(out.Rows, billBar(part.Name, part.USD, 0, length))
+	}
+	return out
+}
+
+// billBar is a row with a bar of which a part is dark: that is fixed.
+func billBar(name string, usd, dark, light float64) []cell {
+	text := fmt.Sprintf("%.3f", usd)
+	d := &drawing{Width: billWidth, Height: 17, Pixels: billWidth, Label: name + ": " + text}
+	d.rect("s6", 0, 2, dark, 13)
+	d.rect("s1", dark, 2, light, 13)
+	return []cell{{Class: "name", Text: name}, {Class: "number", Text: text}, {Class: "bar", Drawing: d}}
 }

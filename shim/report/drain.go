@@ -131,66 +131,87 @@ const (
 // drainClasses colour the kinds of steps.
 var drainClasses = map[string]string{"taint": "s4", "evict": "s6", "wait": "none", "delete": "s1"}
 
-type drainPage struct {
-	*Drain
-	Wide  float64
-	Ticks []tick
-	Rows  []drainRow
-	Cut   bool
-}
-
-type drainRow struct {
-	DrainNode
-	Pods  string
-	Parts []drainPart
-}
-
-type drainPart struct {
-	X, Width float64
-	Class    string
-	Title    verbatim
-	Text     string
-	Middle   float64
-}
-
 // Write writes a page: the drains as a timeline, the target of each pod, and what keeps every other node.
 func (d *Drain) Write(w io.Writer) error {
-	rows, steps, cut := d.timeline()
-	p := drainPage{Drain: d, Cut: cut, Wide: drainStepWide * float64(max(steps, drainRoom))}
-	for step := range steps {
-		p.Ticks = append(p.Ticks, tick{drainStepWide * (float64(step) + 0.5), strconv.Itoa(step + 1)})
+	p := page{Title: d.Title, Verdict: d.Verdict, Lines: d.Lines}
+	if goes := d.drains(); len(goes.Table.Rows) > 0 {
+		p.Parts = append(p.Parts, goes)
 	}
-	for i, node := range d.Remove {
-		if d.Listed != nil && !d.Listed(node.Name) {
-			continue
+	if len(d.Keep) > 0 {
+		stays := &cells{Class: "cards", Header: texts("", "node", "reason", "pod", "what would help")}
+		for _, row := range d.Keep {
+			stays.Rows = append(stays.Rows, append(texts("name", row[0]), texts("", row[1:]...)...))
 		}
-		row := drainRow{DrainNode: node, Pods: "empty"}
-		if len(node.Moves) > 0 {
-			row.Pods = Counted(len(node.Moves), "pod")
-		}
-		for step, s := range rows[i] {
-			if s.Kind != "idle" {
-				row.Parts = append(row.Parts, newDrainPart(step, s))
-			}
-		}
-		p.Rows = append(p.Rows, row)
+		p.Parts = append(p.Parts, part{Title: "What stays", Table: stays})
 	}
-	return write(w, "drain", p)
+	return p.write(w)
 }
 
-func newDrainPart(step int, s drainStep) drainPart {
-	part := drainPart{X: drainStepWide*float64(step) + 1, Width: drainStepWide - 2,
-		Middle: drainStepWide * (float64(step) + 0.5), Class: drainClasses[s.Kind], Title: verbatim(s.Kind)}
+func (d *Drain) drains() part {
+	rows, steps, cut := d.timeline()
+	wide := drainStepWide * float64(max(steps, drainRoom))
+	ticks := &drawing{Width: wide, Height: 17, Pixels: wide, Label: "steps"}
+	for step := range steps {
+		ticks.text("soft", "middle", strconv.Itoa(step+1), drainStepWide*(float64(step)+0.5), 13)
+	}
+	table := &cells{Class: "cards drains", Header: append(texts("", "node", "start"), cell{Class: "bar", Drawing: ticks})}
+	for i, node := range d.Remove {
+		if d.Listed == nil || d.Listed(node.Name) {
+			table.Rows = append(table.Rows, node.row(wide, rows[i]))
+		}
+	}
+	text := "The drains as they run once each node's timer has ended. A step is as long as the replacements of evicted " +
+		"pods take to become ready: until then a budget allows no more evictions than it has left."
+	if cut {
+		text += " The end is not shown."
+	}
+	return part{Title: "What goes", Lines: []string{text}, Table: table, Legend: []key{swatch("s4", "taint"),
+		swatch("s6", "evict so many pods"), swatch("none", "wait for a budget"), swatch("s1", "delete")}}
+}
+
+func (n *DrainNode) row(wide float64, steps []drainStep) []cell {
+	pods := "empty"
+	if len(n.Moves) > 0 {
+		pods = Counted(len(n.Moves), "pod")
+	}
+	start := cell{Text: n.Start}
+	if n.Until != "" {
+		start.Note = "until " + n.Until
+	}
+	bar := cell{Class: "bar", Summary: "where its pods go",
+		Drawing: &drawing{Width: wide, Height: 17, Pixels: wide, Label: "drain of " + n.Name}}
+	for i, s := range steps {
+		s.draw(bar.Drawing, drainStepWide*float64(i))
+	}
+	for _, move := range n.Moves {
+		text := move.Pod + " to " + move.To
+		if move.Budget != "" {
+			text += ", within " + move.Budget
+		}
+		bar.Details = append(bar.Details, text)
+	}
+	return []cell{{Class: "name", Text: n.Name, Note: pods}, start, bar}
+}
+
+// draw draws a step from this place on.
+func (s *drainStep) draw(d *drawing, x float64) {
+	if s.Kind == "idle" {
+		return
+	}
+	title := verbatim(s.Kind)
 	switch s.Kind {
 	case "evict":
-		part.Text = strconv.Itoa(len(s.Moves))
 		for _, move := range s.Moves {
-			part.Title += verbatim("\n" + texttable.Escape(move.Pod))
+			title += verbatim("\n" + texttable.Escape(move.Pod))
 		}
 	case "wait":
-		part.Title = verbatim("wait for budget " + texttable.Escape(s.Reason))
+		title = verbatim("wait for budget " + texttable.Escape(s.Reason))
 	}
-	return part
+	d.add(shape{Kind: "rect", Class: drainClasses[s.Kind], X: x + 1, Y: 1, Width: drainStepWide - 2, Height: 15,
+		Title: title})
+	if s.Kind == "evict" {
+		d.text("on", "middle", strconv.Itoa(len(s.Moves)), x+drainStepWide/2, 13)
+	}
 }
 
 // Counted writes a number with what it counts: "1 node", "2 nodes".

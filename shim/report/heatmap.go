@@ -13,10 +13,10 @@ const (
 type heatMap struct {
 	Placement string
 	Style     string // CSS class, empty for cells of the usual size
-	Cells     []cell
+	Cells     []mapCell
 }
 
-type cell struct {
+type mapCell struct {
 	Class, Name, Ratio, Title string
 }
 
@@ -39,9 +39,9 @@ func newHeatMap(p Placement, resource string) heatMap {
 	return h
 }
 
-func newCell(node Node, resource string, labelled bool) cell {
+func newCell(node Node, resource string, labelled bool) mapCell {
 	amounts := node.Resources[resource]
-	c := cell{Class: "none", Ratio: "none", Title: node.Name + ": offers no " + resource}
+	c := mapCell{Class: "none", Ratio: "none", Title: node.Name + ": offers no " + resource}
 	if ratio, ok := amounts.Ratio(); ok {
 		c.Class, c.Ratio = scaleClass(ratio), FormatRatio(ratio)
 		if ratio > 1 {

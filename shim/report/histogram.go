@@ -26,29 +26,6 @@ type axis struct {
 	open bool
 }
 
-// histogram is a drawing of the ratios of one placement, in viewBox coordinates.
-type histogram struct {
-	Placement     string
-	Width, Height float64
-	Left, Right   float64
-	Top, Bottom   float64
-	XTicks        []tick
-	YTicks        []tick
-	XTitle        string
-	Bars          []bar
-	Marks         []mark
-}
-
-type tick struct {
-	At    float64
-	Label string
-}
-
-type bar struct {
-	X, Y, Width, Height float64
-	Class, Title        string
-}
-
 // mark is a vertical line with a label, each label in a row of its own.
 type mark struct {
 	X, LabelX, LabelY float64
@@ -109,35 +86,28 @@ func (a axis) x(ratio float64) float64 {
 }
 
 // newHistogram draws one placement. `highest` is the largest count in any histogram on this axis.
-func newHistogram(p Placement, resource string, a axis, highest int) histogram {
-	h := histogram{
-		Placement: p.Name,
-		Width:     marginLeft + plotWidth + marginRight, Height: marginTop + plotHeight + marginBottom,
-		Left: marginLeft, Right: marginLeft + plotWidth, Top: marginTop, Bottom: marginTop + plotHeight,
-		XTitle: resource + " limits / allocatable",
-	}
-	counts := a.count(ratios(p, resource))
+func newHistogram(p Placement, resource string, a axis, highest int) figure {
+	title := resource + " limits / allocatable"
+	h := newPlot("Histogram of "+title+", "+p.Name, marginTop, plotHeight, 0)
 	scale := niceCount(highest)
-	for k, count := range counts {
-		if count == 0 {
-			continue
-		}
-		height := plotHeight * float64(count) / float64(scale)
-		h.Bars = append(h.Bars, bar{
-			X: a.x(float64(k)*a.step) + 0.5, Width: plotWidth/float64(a.bars) - 1,
-			Y: h.Bottom - height, Height: height,
-			Class: scaleClass((float64(k) + 0.5) * a.step), Title: a.barTitle(k, count),
-		})
-	}
-	h.XTicks = a.ticks()
+	y := func(count int) float64 { return h.bottom - plotHeight*float64(count)/float64(scale) }
+	var counts []tick
 	for _, count := range []int{0, scale / 2, scale} {
-		if count > 0 && count == scale/2 && scale%2 != 0 {
-			continue
+		if count == 0 || count != scale/2 || scale%2 == 0 {
+			counts = append(counts, tick{y(count), strconv.Itoa(count)})
 		}
-		h.YTicks = append(h.YTicks, tick{h.Bottom - plotHeight*float64(count)/float64(scale), strconv.Itoa(count)})
 	}
-	h.Marks = marks(Summarize(p, resource), a)
-	return h
+	h.axes(a.ticks(), counts)
+	h.add(shape{Kind: "text", Class: "soft", Text: "number of nodes", X: 14, Y: h.bottom, Upwards: true})
+	for k, count := range a.count(ratios(p, resource)) {
+		if count > 0 {
+			h.add(shape{Kind: "rect", Class: scaleClass((float64(k) + 0.5) * a.step), X: a.x(float64(k)*a.step) + 0.5,
+				Y: y(count), Width: plotWidth/float64(a.bars) - 1, Height: h.bottom - y(count), Title: a.barTitle(k, count)})
+		}
+	}
+	h.text("soft", "end", title, h.right, h.bottom+32)
+	h.marked(marks(Summarize(p, resource), a))
+	return figure{p.Name, &h.drawing}
 }
 
 func (a axis) barTitle(k, count int) string {

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"io"
 	"slices"
+	"strconv"
 	"text/template/parse"
 
 	"loadline.dev/shim/report/texttable"
@@ -73,50 +74,71 @@ func makeVisible(of parse.Node) {
 
 // write writes one HTML page that needs nothing else: no script, no font, no picture from anywhere. The same input
 // gives the same bytes.
-func write(w io.Writer, page string, data any) error {
-	return pages.ExecuteTemplate(w, page+".html.tmpl", data)
-}
+func (p *page) write(w io.Writer) error { return pages.ExecuteTemplate(w, "page.html.tmpl", p) }
 
-// head begins most pages.
-type head struct {
-	Title, Verdict string
-	Lines          []string
-}
-
-// page is what the template draws.
-type page struct {
-	Title      string
-	Notes      []string
-	Placements []Placement
-	Scale      []scaleStep
-	Resources  []resourceSection
-}
-
-type resourceSection struct {
-	Name       string
-	Names      []string
-	Lines      []summaryLine
-	Histograms []histogram
-	HeatMaps   []heatMap
-}
+// loadText explains what the ratios on a page are.
+const loadText = "How much the pods of each node may use, over what the node offers to pods: the sum of their limits " +
+	"divided by allocatable. At 1.0, the load line, the node can give every pod all that it may ask for; above it, it " +
+	"cannot."
 
 // Page writes a page that shows for each resource the summary of SummaryGrid, a histogram of limits/allocatable over
 // the nodes for each placement, on the same axes, and a heat map with one cell per node. Each of notes is a paragraph
 // above them.
 func Page(w io.Writer, title string, placements []Placement, notes ...string) error {
-	p := page{Title: title, Notes: notes, Scale: colourScale[:], Placements: placements}
-	for _, resource := range Resources(placements) {
-		p.Resources = append(p.Resources, newResourceSection(placements, resource))
+	table := &cells{Header: append(texts("", "placement"), texts("number", "nodes", "pods pending")...)}
+	for _, p := range placements {
+		table.Rows = append(table.Rows, append(texts("", p.Name),
+			texts("number", strconv.Itoa(len(p.Nodes)), strconv.Itoa(p.PendingPods))...))
 	}
-	return write(w, "page", p)
+	p := page{Title: title, Lines: []string{loadText + " A pod without a limit adds nothing here."},
+		Parts: []part{{Says: notes, Table: table}}}
+	resources := Resources(placements)
+	if len(resources) == 0 {
+		p.Parts = append(p.Parts,
+			part{Says: []string{"No node offers anything, and no pod asks for anything: there is nothing to draw."}})
+	}
+	for _, resource := range resources {
+		p.Parts = append(p.Parts, loadParts(placements, resource)...)
+	}
+	return p.write(w)
 }
 
-func newResourceSection(placements []Placement, resource string) resourceSection {
-	section := resourceSection{Name: resource, Lines: summaryLines(placements, resource)}
+func loadParts(placements []Placement, resource string) []part {
+	summary := summaryCells(placements, resource, "limits / allocatable over the nodes")
+	histograms := part{Subtitle: "How many nodes at which ratio", Figures: histograms(placements, resource)}
+	maps := part{Subtitle: "Each node", Lines: []string{"One cell per node, in the same place in every map. A dot marks " +
+		"what is above the load line. Point at a cell for its name and amounts."}}
+	for _, step := range colourScale {
+		class := step.Class
+		if step.Over() {
+			class += " over"
+		}
+		maps.Legend = append(maps.Legend, swatch(class, step.Label))
+	}
+	maps.Legend = append(maps.Legend, swatch("none", "offers none"))
+	for _, p := range placements {
+		maps.Maps = append(maps.Maps, newHeatMap(p, resource))
+	}
+	return []part{{Title: resource, Table: summary, After: "Percentiles by nearest rank: p95 is the smallest ratio that " +
+		"at least 95 % of the nodes do not exceed."}, histograms, maps}
+}
+
+// summaryCells are the lines of a summary, with a column for each placement.
+func summaryCells(placements []Placement, resource, title string) *cells {
+	table := &cells{Header: texts("", title)}
+	for _, p := range placements {
+		table.Header = append(table.Header, cell{Class: "number", Text: p.Name})
+	}
+	for _, line := range summaryLines(placements, resource) {
+		table.Rows = append(table.Rows, append(texts("", line.Label), texts("number", line.Values...)...))
+	}
+	return table
+}
+
+// histograms draws one for each placement, on the same axes.
+func histograms(placements []Placement, resource string) (out []figure) {
 	var all []float64
 	for _, p := range placements {
-		section.Names = append(section.Names, p.Name)
-		section.HeatMaps = append(section.HeatMaps, newHeatMap(p, resource))
 		all = append(all, ratios(p, resource)...)
 	}
 	shared := newAxis(all)
@@ -125,7 +147,7 @@ func newResourceSection(placements []Placement, resource string) resourceSection
 		highest = max(highest, slices.Max(shared.count(ratios(p, resource))))
 	}
 	for _, p := range placements {
-		section.Histograms = append(section.Histograms, newHistogram(p, resource, shared, highest))
+		out = append(out, newHistogram(p, resource, shared, highest))
 	}
-	return section
+	return out
 }

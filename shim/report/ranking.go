@@ -30,45 +30,37 @@ const (
 // factorClasses colour the factors in their order.
 var factorClasses = [...]string{"s1", "s6", "s3"}
 
-type rankingPage struct {
-	head
-	Legend     []legendItem
-	Rows       []rankingRow
-	Left, Wide float64
-	Ticks      []tick
-	Gauges     gaugesPart
-}
-
-type legendItem struct{ Class, Label string }
-
-type rankingRow struct {
-	RankBar
-	Score string
-	Parts []rankingPart
-}
-
-type rankingPart struct {
-	X, Width     float64
-	Class, Title string
-}
-
 // Ranking writes a page: the verdict, lines of text, and a row per option, in the order given. A bar ends at the score.
 // The scale is logarithmic: the first factor reaches to its value, and each further one lengthens the bar by as much in
 // every row. Below it are gauges of node groups, if any.
 func Ranking(w io.Writer, title, verdict string, lines []string, bars []RankBar, gauges ...GroupGauges) error {
-	p := rankingPage{head: head{title, verdict, lines}, Left: -rankMargin, Wide: rankWidth + 2*rankMargin,
-		Gauges: newGauges(gauges)}
 	scale := newLogScale(bars)
-	p.Ticks = scale.ticks()
+	ticks := rankDrawing("scale")
+	for _, t := range scale.ticks() {
+		ticks.text("soft", "middle", t.Label, t.At, 13)
+	}
+	options := part{Lines: []string{"Each bar ends at a score; lower is better. It is made of the factors that multiply " +
+		"up to it, on a logarithmic scale."}, Table: &cells{Class: "cards ranking",
+		Header: []cell{{Text: "node group"}, {Class: "number", Text: "score"}, {Class: "bar", Drawing: ticks}}}}
 	for _, bar := range bars {
-		if p.Legend == nil {
+		if options.Legend == nil {
 			for i, f := range bar.Factors {
-				p.Legend = append(p.Legend, legendItem{factorClasses[i%len(factorClasses)], f.Name})
+				options.Legend = append(options.Legend, swatch(factorClass(i), f.Name))
 			}
 		}
-		p.Rows = append(p.Rows, scale.row(bar))
+		options.Table.Rows = append(options.Table.Rows, scale.row(bar))
 	}
-	return write(w, "ranking", p)
+	p := page{Title: title, Verdict: verdict, Lines: lines, Parts: []part{options}}
+	if len(gauges) > 0 {
+		p.Parts = append(p.Parts, gaugesPart("How full it is", gauges))
+	}
+	return p.write(w)
+}
+
+func factorClass(i int) string { return factorClasses[i%len(factorClasses)] }
+
+func rankDrawing(label string) *drawing {
+	return &drawing{X: -rankMargin, Width: rankWidth + 2*rankMargin, Height: 17, Label: label}
 }
 
 // drawn are the factors, if each has a place on a logarithmic scale: what costs nothing has none.
@@ -116,23 +108,25 @@ func (s logScale) ticks() []tick {
 	return out
 }
 
-func (s logScale) row(bar RankBar) rankingRow {
-	row := rankingRow{RankBar: bar, Score: "none"}
-	if bar.Score == nil {
-		return row
+func (s logScale) row(bar RankBar) []cell {
+	d, score := rankDrawing(bar.Reason), "none"
+	for _, t := range s.ticks() {
+		d.limit("grid", t.At)
 	}
-	row.Score = strconv.FormatFloat(*bar.Score, 'g', 6, 64)
-	start, at := s.from, 0.0
-	for i, f := range bar.drawn() {
-		at += math.Log(f.Value)
-		if at != start {
-			// A factor below 1 that is not the first is drawn over what it takes away.
-			from, to := s.x(min(start, at)), s.x(max(start, at))
-			row.Parts = append(row.Parts,
-				rankingPart{X: from, Width: to - from, Class: factorClasses[i%len(factorClasses)],
-					Title: f.Name + " " + strconv.FormatFloat(f.Value, 'g', 6, 64)})
+	if bar.Score != nil {
+		score = six(*bar.Score)
+		start, at := s.from, 0.0
+		for i, f := range bar.drawn() {
+			at += math.Log(f.Value)
+			if at != start {
+				// A factor below 1 that is not the first is drawn over what it takes away.
+				from, to := s.x(min(start, at)), s.x(max(start, at))
+				d.add(shape{Kind: "rect", Class: factorClass(i), X: from, Y: 3, Width: to - from, Height: 11,
+					Title: f.Name + " " + six(f.Value)})
+			}
+			start = at
 		}
-		start = at
 	}
-	return row
+	return []cell{{Class: "name", Text: bar.Name, Note: bar.Amount}, {Class: "number", Text: score},
+		{Class: "bar", Drawing: d, Note: bar.Reason}}
 }

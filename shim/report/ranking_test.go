@@ -19,12 +19,12 @@ func TestFactorsOfABarEndAtItsScore(t *testing.T) {
 	s := newLogScale(bars)
 	// All begin at the power of ten below 0.1, and the scale ends at 100: four powers of ten.
 	decade := rankWidth / 4
-	for i, want := range [][]rankingPart{
+	for i, want := range [][]shape{
 		{{X: 0, Width: (2 + math.Log10(5)) * decade}, {X: (2 + math.Log10(5)) * decade, Width: math.Log10(4) * decade}},
 		{{X: 0, Width: 4 * decade}},
 		{{X: 0, Width: decade}, {X: decade, Width: math.Log10(5) * decade}},
 	} {
-		got := s.row(bars[i]).Parts
+		got := shapesOf(s.row(bars[i])[2].Drawing, "rect", "")
 		if len(got) != len(want) {
 			t.Errorf("%s: %d parts, want %d", bars[i].Name, len(got), len(want))
 			continue

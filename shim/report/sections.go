@@ -3,6 +3,7 @@ package report
 import (
 	"io"
 	"math"
+	"strconv"
 )
 
 // Section is a part of a page: a verdict and what it is made of.
@@ -51,55 +52,40 @@ const (
 	cardEnd   = 4.0
 )
 
-type sectionPart struct {
-	Section
-	Resources []string
-	Cards     []cardRow
-}
-
-type cardRow struct {
-	Card
-	Raw  string
-	Bars []cardCell
-}
-
-type cardCell struct {
-	Offered                         bool
-	There, Pod, PodFrom, Line, Wide float64 // in viewBox units
-	Open                            bool    // continues beyond the scale
-	Over                            bool
-	Text, Title, Note               string
-}
-
 // Sections writes a page.
 func Sections(w io.Writer, title string, sections ...Section) error {
-	p := struct {
-		Title    string
-		Sections []sectionPart
-	}{Title: title}
+	p := page{Title: title}
 	for _, section := range sections {
-		p.Sections = append(p.Sections, section.part())
+		p.Parts = append(p.Parts, part{Verdict: section.Verdict, Lines: section.Lines})
+		if len(section.Cards) > 0 {
+			p.Parts = append(p.Parts, cardsPart(section.Cards))
+		}
+		p.Parts = append(p.Parts, part{Table: section.Grid.cells()})
 	}
-	return write(w, "sections", p)
+	return p.write(w)
 }
 
-func (s Section) part() sectionPart {
-	p := sectionPart{Section: s}
-	end := scaleEnd(s.Cards)
-	for i, card := range s.Cards {
-		row := cardRow{Card: card, Raw: "none"}
+func cardsPart(cards []Card) part {
+	end := scaleEnd(cards)
+	table := &cells{Class: "cards", Header: append(texts("", "node"), texts("number", "score", "raw")...)}
+	for i, card := range cards {
+		raw := "none"
 		if !math.IsNaN(card.Raw) {
-			row.Raw = formatTwo(card.Raw)
+			raw = formatTwo(card.Raw)
 		}
+		row := append([]cell{{Class: "name", Text: card.Node, Note: card.Note}},
+			texts("number", strconv.Itoa(int(card.Score)), raw)...)
 		for _, bar := range card.Bars {
 			if i == 0 {
-				p.Resources = append(p.Resources, bar.Resource)
+				table.Header = append(table.Header, cell{Class: "bar", Text: bar.Resource})
 			}
-			row.Bars = append(row.Bars, bar.cell(end))
+			row = append(row, bar.cell(end))
 		}
-		p.Cards = append(p.Cards, row)
+		table.Rows = append(table.Rows, row)
 	}
-	return p
+	return part{Table: table, Lines: []string{"Each bar shows what the pods of a node would be allowed to use, over " +
+		"what the node offers to pods."},
+		Legend: []key{swatch("s1", "pods there"), swatch("s6", "this pod"), stroke("load", "load line, 1.0")}}
 }
 
 // scaleEnd returns how many times the load line the longest bar is drawn.
@@ -119,21 +105,23 @@ func (b CardBar) ratio() float64 {
 	return float64(SaturatingAdd(b.There, b.Pod)) / float64(b.Allocatable)
 }
 
-func (b CardBar) cell(end float64) cardCell {
+func (b CardBar) cell(end float64) cell {
 	if b.Allocatable <= 0 {
-		return cardCell{Note: b.Note, Text: "offers none"}
+		return cell{Class: "bar", Note: b.Note, Text: "offers none"}
 	}
 	x := func(amount int64) float64 {
 		return cardWidth * min(float64(amount)/float64(b.Allocatable)/end, 1)
 	}
-	ratio := b.ratio()
-	total := SaturatingAdd(b.There, b.Pod)
-	return cardCell{
-		Offered: true, There: x(b.There), PodFrom: x(b.There), Pod: x(total) - x(b.There), Line: cardWidth / end,
-		Wide: cardWidth, Open: ratio > end, Over: ratio > 1, Note: b.Note,
-		Text: FormatAmount(b.Resource, total) + " / " + FormatAmount(b.Resource, b.Allocatable) + " = " +
-			FormatRatio(ratio),
-		Title: "pods there " + FormatAmount(b.Resource, b.There) + ", this pod " + FormatAmount(b.Resource, b.Pod) +
-			", allocatable " + FormatAmount(b.Resource, b.Allocatable) + " " + b.Resource,
+	ratio, total := b.ratio(), SaturatingAdd(b.There, b.Pod)
+	text := FormatAmount(b.Resource, total) + " / " + FormatAmount(b.Resource, b.Allocatable) + " = " + FormatRatio(ratio)
+	d := barDrawing(cardWidth, text)
+	d.Title = "pods there " + FormatAmount(b.Resource, b.There) + ", this pod " + FormatAmount(b.Resource, b.Pod) +
+		", allocatable " + FormatAmount(b.Resource, b.Allocatable) + " " + b.Resource
+	d.fill("s1", 0, x(b.There))
+	d.fill("s6", x(b.There), x(total)-x(b.There))
+	d.limit("load", cardWidth/end)
+	if ratio > end {
+		text += " (longer than drawn)"
 	}
+	return cell{Class: "bar", Drawing: d, Text: text, Strong: ratio > 1, Note: b.Note}
 }

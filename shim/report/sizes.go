@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"io"
 	"math"
 	"strconv"
@@ -34,49 +35,31 @@ const (
 	gaugeEnd   = 300.0
 )
 
-type gaugesPart struct {
-	Resources []string
-	Wide      float64
-	Rows      []gaugeRow
-}
-
-type gaugeRow struct {
-	GroupGauges
-	Cells []gaugeCell
-}
-
-type gaugeCell struct {
-	Known       bool
-	Fill, After float64 // After is below 0 where it is not drawn
-	Lower, Upper,
-	Up float64 // thresholds; beyond gaugeWidth: not drawn
-	Class       string
-	Open        bool // continues beyond the scale
-	Text, Title string
-}
-
 // Sizes writes a page: the verdict, lines of text, and of each node group a gauge per resource against its thresholds.
 func Sizes(w io.Writer, title, verdict string, lines []string, groups []GroupGauges) error {
-	return write(w, "sizes", struct {
-		head
-		Gauges gaugesPart
-	}{head{title, verdict, lines}, newGauges(groups)})
+	p := page{Title: title, Verdict: verdict, Lines: lines, Parts: []part{gaugesPart("", groups)}}
+	return p.write(w)
 }
 
-func newGauges(groups []GroupGauges) gaugesPart {
+func gaugesPart(title string, groups []GroupGauges) part {
 	end := gaugesEnd(groups)
-	out := gaugesPart{Wide: gaugeWidth + 2}
+	table := &cells{Class: "cards gauges", Header: texts("", "node group")}
 	for i, group := range groups {
-		row := gaugeRow{GroupGauges: group}
+		row := []cell{{Class: "name", Text: group.Name, Note: group.Amount}}
 		for _, gauge := range group.Gauges {
 			if i == 0 {
-				out.Resources = append(out.Resources, gauge.Resource)
+				table.Header = append(table.Header, cell{Class: "bar", Text: gauge.Resource})
 			}
-			row.Cells = append(row.Cells, group.cell(gauge, end))
+			row = append(row, group.cell(gauge, end))
 		}
-		out.Rows = append(out.Rows, row)
+		table.Rows = append(table.Rows, row, []cell{{Class: "soft", Span: 3, Text: group.Verdict}})
 	}
-	return out
+	return part{Title: title, Table: table, Lines: []string{"Each gauge shows what the pods of a group request, in " +
+		"percent of what its untainted nodes offer. The larger one of a group decides."},
+		Legend: []key{swatch("s6", "above the scale-up threshold"), swatch("s1", "between the thresholds"),
+			swatch("s2", "below the upper taint threshold"), stroke("load", "scale-up threshold"),
+			stroke("p95", "taint thresholds"), {Drawing: &drawing{Class: "line", Width: 12, Height: 17,
+				Shapes: []shape{{Kind: "path", Class: "after", Path: "M6 5L2 0H10Z"}}}, Label: "afterwards"}}}
 }
 
 // gaugesEnd returns the percentage at which gauges end.
@@ -95,33 +78,46 @@ func gaugesEnd(groups []GroupGauges) float64 {
 	return min(end, gaugeEnd)
 }
 
-func (g *GroupGauges) cell(gauge Gauge, end float64) gaugeCell {
+func (g *GroupGauges) cell(gauge Gauge, end float64) cell {
 	x := func(percent float64) float64 { return gaugeWidth * percent / end }
-	out := gaugeCell{Lower: x(g.TaintLower), Upper: x(g.TaintUpper), Up: x(g.ScaleUp), After: -1, Text: "no percentage"}
-	if gauge.Percent == nil {
-		if gauge.After != nil {
-			out.After, out.Text = math.Min(x(*gauge.After), gaugeWidth), "after: "+FormatPercent(*gauge.After)
+	d := &drawing{X: -1, Y: -6, Width: gaugeWidth + 2, Height: 23}
+	d.rect("empty", 0, 3, gaugeWidth, 11)
+	text, open := "no percentage", false
+	if percent := gauge.Percent; percent != nil {
+		class := "s1"
+		switch {
+		case *percent > g.ScaleUp:
+			class = "s6"
+		case *percent < g.TaintUpper:
+			class = "s2"
 		}
-		out.Title = out.Text
-		return out
+		d.fill(class, 0, math.Min(x(*percent), gaugeWidth))
+		text, open = FormatPercent(*percent), *percent > end
 	}
-	percent := *gauge.Percent
-	out.Known, out.Fill, out.Open = true, math.Min(x(percent), gaugeWidth), percent > end
-	switch {
-	case percent > g.ScaleUp:
-		out.Class = "s6"
-	case percent < g.TaintUpper:
-		out.Class = "s2"
-	default:
-		out.Class = "s1"
+	for _, threshold := range []struct {
+		class   string
+		percent float64
+	}{{"p95", g.TaintLower}, {"p95", g.TaintUpper}, {"load", g.ScaleUp}} {
+		if at := x(threshold.percent); at <= gaugeWidth {
+			d.limit(threshold.class, at)
+		}
 	}
-	out.Text = FormatPercent(percent)
-	if gauge.After != nil && *gauge.After != percent {
-		out.After = math.Min(x(*gauge.After), gaugeWidth)
-		out.Text += ", after: " + FormatPercent(*gauge.After)
+	if after := gauge.After; after != nil && (gauge.Percent == nil || *after != *gauge.Percent) {
+		at := math.Min(x(*after), gaugeWidth)
+		d.path("after", fmt.Sprintf("M%g 1L%g -5H%gZ", at, at-4, at+4), "")
+		if gauge.Percent == nil {
+			text = "after: " + FormatPercent(*after)
+		} else {
+			text += ", after: " + FormatPercent(*after)
+		}
 	}
-	out.Title = out.Text + "; removes fast below " + FormatPercent(g.TaintLower) + ", slowly below " +
-		FormatPercent(g.TaintUpper) +
-		", grows above " + FormatPercent(g.ScaleUp)
-	return out
+	d.Label, d.Title = text, text
+	if gauge.Percent != nil {
+		d.Title += "; removes fast below " + FormatPercent(g.TaintLower) + ", slowly below " + FormatPercent(g.TaintUpper) +
+			", grows above " + FormatPercent(g.ScaleUp)
+	}
+	if open {
+		text += " (longer than drawn)"
+	}
+	return cell{Class: "bar", Drawing: d, Text: text}
 }

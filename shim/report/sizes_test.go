@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -13,32 +14,51 @@ func TestGaugesShareAScale(t *testing.T) {
 			Gauges: []Gauge{{Resource: "cpu", Percent: percent, After: after}}}
 	}
 	// The longest is 250 %: a percent is gaugeWidth / 250 wide.
-	part := newGauges([]GroupGauges{group(score(250), score(62.5)), group(score(65), score(65)), group(score(25), nil),
-		group(nil, score(60))})
+	cell := func(of GroupGauges, among ...GroupGauges) *cell {
+		return &gaugesPart("", append([]GroupGauges{of}, among...)).Table.Rows[0][1]
+	}
 	one := gaugeWidth / 250
-	for i, want := range []gaugeCell{
-		{Known: true, Fill: gaugeWidth, After: 62.5 * one, Class: "s6", Text: "250%, after: 62.5%"},
-		{Known: true, Fill: 65 * one, After: -1, Class: "s1", Text: "65%"},
-		{Known: true, Fill: 25 * one, After: -1, Class: "s2", Text: "25%"},
-		{After: 60 * one, Text: "after: 60%"},
+	longest := group(score(250), score(62.5))
+	for _, c := range []struct {
+		of          GroupGauges
+		class       string
+		fill, after float64 // after 0: it is not drawn
+		text        string
+	}{
+		{longest, "s6", gaugeWidth, 62.5 * one, "250%, after: 62.5%"},
+		{group(score(65), score(65)), "s1", 65 * one, 0, "65%"},
+		{group(score(25), nil), "s2", 25 * one, 0, "25%"},
+		{group(nil, score(60)), "", 0, 60 * one, "after: 60%"},
 	} {
-		got := part.Rows[i].Cells[0]
-		if got.Known != want.Known || math.Abs(got.Fill-want.Fill) > 1e-9 || math.Abs(got.After-want.After) > 1e-9 ||
-			got.Class != want.Class ||
-			got.Text != want.Text || got.Open || math.Abs(got.Up-70*one) > 1e-9 {
-			t.Errorf("row %d: got %+v, want %+v", i, got, want)
+		got := cell(c.of, longest)
+		if bars := shapesOf(got.Drawing, "rect", c.class); c.class != "" && (len(bars) != 1 ||
+			math.Abs(bars[0].Width-c.fill) > 1e-9) {
+			t.Errorf("%s: bars %+v, want one of %v", c.text, bars, c.fill)
+		}
+		if all := shapesOf(got.Drawing, "rect", ""); c.class == "" && len(all) != 1 { // the empty one
+			t.Errorf("%s: bars %+v", c.text, all)
+		}
+		want := fmt.Sprintf("M%g 1L", c.after)
+		if marks := shapesOf(got.Drawing, "path", "after"); (len(marks) == 1) != (c.after > 0) ||
+			c.after > 0 && !strings.HasPrefix(marks[0].Path, want) {
+			t.Errorf("%s: %+v, want %s", c.text, marks, want)
+		}
+		if up := shapesOf(got.Drawing, "line", "load"); got.Text != c.text || len(up) != 1 ||
+			math.Abs(up[0].X-70*one) > 1e-9 {
+			t.Errorf("got %s %+v, want %s", got.Text, up, c.text)
 		}
 	}
 	// Nobody can tell 1000 % from 10000 %: the scale ends before, and the gauge says so.
-	if cell := newGauges([]GroupGauges{group(score(1000), nil)}).Rows[0].Cells[0]; !cell.Open ||
-		cell.Fill != gaugeWidth || cell.Up != gaugeWidth*70/gaugeEnd {
-		t.Errorf("got %+v", cell)
+	far := cell(group(score(1000), nil))
+	if bar := shapesOf(far.Drawing, "rect", "s6"); far.Text != "1000% (longer than drawn)" || bar[0].Width != gaugeWidth ||
+		shapesOf(far.Drawing, "line", "load")[0].X != gaugeWidth*70/gaugeEnd {
+		t.Errorf("got %s %+v", far.Text, far.Drawing)
 	}
 	// A threshold above 100 % is on the scale.
 	high := group(score(10), nil)
 	high.ScaleUp = 120
-	if cell := newGauges([]GroupGauges{high}).Rows[0].Cells[0]; math.Abs(cell.Up-gaugeWidth/1.1) > 1e-9 {
-		t.Errorf("got %+v", cell)
+	if up := shapesOf(cell(high).Drawing, "line", "load"); math.Abs(up[0].X-gaugeWidth/1.1) > 1e-9 {
+		t.Errorf("got %+v", up)
 	}
 }
 

@@ -26,46 +26,45 @@ type SlackBar struct {
 // slackWidth is the length of the longest bar of a resource, in units of its viewBox.
 const slackWidth = 260.0
 
-type slackRow struct {
-	SlackClass
-	Bars []slackCell
-}
-
-type slackCell struct {
-	Ready, Missing, Line float64 // in viewBox units
-	Text                 string
-}
-
 // Slack writes a page: a row per class with a bar for each resource. Bars of one resource share a scale.
-func Slack(w io.Writer, page SlackPage) error { return write(w, "slack", page) }
+func Slack(w io.Writer, of SlackPage) error {
+	p := page{Title: of.Title, Verdict: of.Verdict, Lines: of.Lines, Parts: []part{slackPart("", of.Classes)}}
+	if table := of.Grid.cells(); table != nil {
+		p.Parts = append(p.Parts, part{Title: "Placeholders", Table: table})
+	}
+	return p.write(w)
+}
 
-// Rows are the classes as they are drawn.
-func (p SlackPage) Rows() []slackRow { return slackRows(p.Classes) }
-
-func slackRows(classes []SlackClass) (rows []slackRow) {
+func slackPart(title string, classes []SlackClass) part {
 	longest := map[string]int64{}
 	for _, class := range classes {
 		for _, bar := range class.Bars {
 			longest[bar.Resource] = max(longest[bar.Resource], bar.Wanted, bar.Kept)
 		}
 	}
+	table := &cells{Class: "cards slack", Header: append(texts("", "class of nodes"), texts("bar", "cpu", "memory")...)}
 	for _, class := range classes {
-		row := slackRow{SlackClass: class}
+		row := []cell{{Class: "name", Text: class.Name, Note: class.Note + ": " + class.Reason}}
 		for _, bar := range class.Bars {
-			row.Bars = append(row.Bars, bar.cell(longest[bar.Resource]))
+			row = append(row, bar.cell(longest[bar.Resource]))
 		}
-		rows = append(rows, row)
+		table.Rows = append(table.Rows, row)
 	}
-	return rows
+	return part{Title: title, Table: table,
+		Legend: []key{swatch("s1", "there now"), swatch("s6", "missing"), stroke("load", "wanted")}}
 }
 
-func (b SlackBar) cell(longest int64) slackCell {
+func (b SlackBar) cell(longest int64) cell {
 	x := func(amount int64) float64 {
 		if longest == 0 {
 			return 0
 		}
 		return slackWidth * float64(amount) / float64(longest)
 	}
-	return slackCell{Ready: x(b.Ready), Missing: x(max(0, b.Kept-b.Ready)), Line: x(b.Wanted),
-		Text: FormatAmount(b.Resource, b.Ready) + " of " + FormatAmount(b.Resource, b.Wanted) + " " + b.Resource}
+	text := FormatAmount(b.Resource, b.Ready) + " of " + FormatAmount(b.Resource, b.Wanted) + " " + b.Resource
+	d := barDrawing(slackWidth, text)
+	d.fill("s1", 0, x(b.Ready))
+	d.fill("s6", x(b.Ready), x(max(0, b.Kept-b.Ready)))
+	d.limit("load", x(b.Wanted))
+	return cell{Class: "bar", Drawing: d, Note: text}
 }

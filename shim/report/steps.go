@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -41,38 +42,14 @@ type StepMark struct {
 	Label   string
 }
 
-type stepsPage struct {
-	Steps
-	Legend []stepLegend
-	Charts []stepsChart
-}
-
-type stepLegend struct{ Name, Class string }
-
-type stepsChart struct {
-	Title                    string
-	Width, Height            float64
-	Left, Right, Top, Bottom float64
-	XTicks, YTicks           []tick
-	Lines                    []stepLine
-	Marks                    []stepsMark
-}
-
-type stepLine struct{ Class, Path, Name string }
-
-type stepsMark struct {
-	X, LabelX, LabelY    float64
-	Anchor, Class, Label string
-}
-
 // StepsPage writes a page. Lines differ by colour and by dashes.
 func StepsPage(w io.Writer, s Steps) error {
-	p := stepsPage{Steps: s}
+	charts := part{}
 	end := 1.0
 	for _, chart := range s.Charts {
 		for i, series := range chart.Series {
-			if i == len(p.Legend) {
-				p.Legend = append(p.Legend, stepLegend{series.Name, lineClass(i)})
+			if i == len(charts.Legend) {
+				charts.Legend = append(charts.Legend, sample(series.Name, func(d *drawing) { d.path(lineClass(i), "M0 9H36", "") }))
 			}
 			for _, point := range series.Points {
 				end = max(end, point.Seconds)
@@ -80,17 +57,17 @@ func StepsPage(w io.Writer, s Steps) error {
 		}
 	}
 	for _, chart := range s.Charts {
-		p.Charts = append(p.Charts, chart.draw(end))
+		charts.Figures = append(charts.Figures, chart.draw(end, cmp.Or(s.TimeUnit, "seconds")))
 	}
-	return write(w, "steps", p)
+	p := page{Title: s.Title, Verdict: s.Verdict, Lines: s.Lines, Parts: []part{{Table: s.Grid.cells()}, charts}}
+	return p.write(w)
 }
 
 func lineClass(i int) string { return "line" + strconv.Itoa(i%4) }
 
 // draw draws a chart whose axis of time ends at `end` seconds.
-func (c *StepChart) draw(end float64) stepsChart {
-	rows := 0
-	highest := 0.0
+func (c *StepChart) draw(end float64, unit string) figure {
+	rows, highest := 0, 0.0
 	for _, series := range c.Series {
 		if len(series.Marks) > 0 {
 			rows++
@@ -99,35 +76,38 @@ func (c *StepChart) draw(end float64) stepsChart {
 			highest = max(highest, point.Value)
 		}
 	}
-	out := stepsChart{Title: c.Title, Left: marginLeft, Right: marginLeft + plotWidth, Top: 12,
-		Bottom: 12 + plotHeight, Width: marginLeft + plotWidth + marginRight}
-	out.Height = out.Bottom + marginBottom + float64(rows)*labelRow
+	out := newPlot(c.Title+", over time", 12, plotHeight, float64(rows)*labelRow)
 	step := niceStep(max(highest, 0.05) / 4)
 	top := step * math.Max(1, math.Ceil(highest/step-1e-9))
-	x := func(seconds float64) float64 { return out.Left + plotWidth*min(max(seconds, 0)/end, 1) }
-	y := func(value float64) float64 { return out.Bottom - plotHeight*value/top }
-	for k := 0; float64(k)*step <= top+1e-9; k++ {
-		out.YTicks = append(out.YTicks, tick{y(float64(k) * step), formatTick(float64(k) * step)})
-	}
-	seconds := niceStep(max(end/10, 1))
-	for k := 0; float64(k)*seconds <= end; k++ {
-		out.XTicks = append(out.XTicks, tick{x(float64(k) * seconds), formatTick(float64(k) * seconds)})
+	x := func(seconds float64) float64 { return out.left + plotWidth*min(max(seconds, 0)/end, 1) }
+	y := func(value float64) float64 { return out.bottom - plotHeight*value/top }
+	out.axes(ticksUpTo(end, niceStep(max(end/10, 1)), x), ticksUpTo(top+1e-9, step, y))
+	out.text("soft", "end", unit, out.right, out.Height-4)
+	for i, series := range c.Series {
+		out.path(lineClass(i), path(series.Points, x, y), series.Name)
 	}
 	row := 0
 	for i, series := range c.Series {
-		out.Lines = append(out.Lines, stepLine{lineClass(i), path(series.Points, x, y), series.Name})
 		if len(series.Marks) == 0 {
 			continue
 		}
 		row++
 		for _, m := range series.Marks {
-			at := stepsMark{X: x(m.Seconds), LabelX: x(m.Seconds) + 2, LabelY: out.Bottom + 18 + float64(row)*labelRow,
-				Anchor: "start", Class: lineClass(i), Label: m.Label}
-			if at.X > out.Right-70 { // it would not fit beside
-				at.LabelX, at.Anchor = at.X-2, "end"
+			at, anchor, beside := x(m.Seconds), "start", 2.0
+			if at > out.right-70 { // it would not fit beside
+				anchor, beside = "end", -2
 			}
-			out.Marks = append(out.Marks, at)
+			out.path(lineClass(i)+" mark", fmt.Sprintf("M%g %gv8", at, out.bottom), "")
+			out.text("", anchor, m.Label, at+beside, out.bottom+18+float64(row)*labelRow)
 		}
+	}
+	return figure{c.Title, &out.drawing}
+}
+
+// ticksUpTo are the ticks of an axis from 0 on.
+func ticksUpTo(end, step float64, at func(float64) float64) (out []tick) {
+	for k := 0; float64(k)*step <= end; k++ {
+		out = append(out, tick{at(float64(k) * step), formatTick(float64(k) * step)})
 	}
 	return out
 }

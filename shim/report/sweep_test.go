@@ -74,13 +74,18 @@ func TestSweepChartIsToScale(t *testing.T) {
 	s := SweepSection{GoalSeconds: 60, Points: []SweepPoint{
 		{USD: SweepSpread{100, 90, 110}, Wait: SweepSpread{60, 50, 80}}, {USD: SweepSpread{200, 190, 210}, Wait: SweepSpread{30, 30, 30}}}}
 	c := s.draw()
-	if c.Points[0].X != c.Goal {
-		t.Errorf("a wait of 60 s is at %v, and the goal at %v", c.Points[0].X, c.Goal)
+	goal := shapesOf(c, "line", "goal")[0].X
+	dear, today := shapesOf(c, "circle", "")[0], shapesOf(c, "circle", "")[1]
+	if dear.X != goal {
+		t.Errorf("a wait of 60 s is at %v, and the goal at %v", dear.X, goal)
 	}
-	if half := (c.Left + c.Goal) / 2; c.Points[1].X < half-1e-9 || c.Points[1].X > half+1e-9 {
-		t.Errorf("a wait of 30 s is at %v, want %v", c.Points[1].X, half)
+	if half := (marginLeft + goal) / 2; today.X < half-1e-9 || today.X > half+1e-9 {
+		t.Errorf("a wait of 30 s is at %v, want %v", today.X, half)
 	}
-	if c.Points[0].Y <= c.Points[1].Y || c.Points[0].HighX > c.Right || c.Points[1].HighY < c.Top {
-		t.Errorf("points %+v", c.Points)
+	// 1.6 times the height of a plot begins at 14. The spreads are as far apart as the numbers that they show.
+	if spread := shapesOf(c, "path", "spread")[0].Path; dear.Y <= today.Y || today.Y < 14 ||
+		!strings.HasPrefix(spread, fmt.Sprintf("M%.1f ", marginLeft+(goal-marginLeft)*50/60)) ||
+		!strings.Contains(spread, fmt.Sprintf("H%.1fM", marginLeft+(goal-marginLeft)*80/60)) {
+		t.Errorf("points %+v %+v, %s", dear, today, spread)
 	}
 }

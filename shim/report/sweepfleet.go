@@ -15,18 +15,8 @@ type SweepFront struct {
 // SweepFrontPoint is a set of settings that nothing cheaper undercuts.
 type SweepFrontPoint struct{ Wait, Percent float64 }
 
-type sweepFleet struct {
-	waitChart
-	Lines []sweepFleetLine
-}
-
-type sweepFleetLine struct {
-	Class, Name, Path string
-	X, Y              float64 // of its cheapest point, where its name is drawn
-}
-
-// drawFleet draws a line for each cluster; nil: there are none.
-func (s *Sweep) drawFleet() *sweepFleet {
+// drawFleet draws a line for each cluster, if there are any.
+func (s *Sweep) drawFleet() []figure {
 	if len(s.Fronts) == 0 || len(s.Sections) == 0 {
 		return nil
 	}
@@ -38,17 +28,16 @@ func (s *Sweep) drawFleet() *sweepFleet {
 		}
 	}
 	step := niceStep(max(high-low, 4) / 6)
-	c := &sweepFleet{waitChart: newWaitChart(s.Sections[0].WaitName, goal, longest, step, low-0.1*step, high+0.1*step,
-		" %")}
+	c := newWaitChart("A line for each cluster: cost in percent of today", s.Sections[0].WaitName, goal, longest, step,
+		low-0.1*step, high+0.1*step, " %")
 	for i, front := range s.Fronts {
 		if len(front.Points) == 0 {
 			continue
 		}
 		points := slices.SortedFunc(slices.Values(front.Points), shorterWait)
-		last := points[len(points)-1]
-		c.Lines = append(c.Lines, sweepFleetLine{Class: lineClass(i), Name: front.Name,
-			Path: c.stairs(points) + fmt.Sprintf("H%.1f", c.Right), // who may wait longer pays no more
-			X:    c.x(last.Wait) + 6, Y: c.y(last.Percent) - 7})
+		cheapest := points[len(points)-1]
+		c.path(lineClass(i), c.stairs(points)+fmt.Sprintf("H%.1f", c.right), front.Name) // who may wait longer pays no more
+		c.text("label", "", front.Name, c.x(cheapest.Wait)+6, c.y(cheapest.Percent)-7)
 	}
-	return c
+	return []figure{{"The least that each cluster costs, in percent of today, for a waiting time", &c.drawing}}
 }
