@@ -5,6 +5,7 @@ package dump
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -225,7 +226,7 @@ func (d *reader) readPart(in *bufio.Reader, parts *lines) (empty bool, err error
 		err = d.readYAML(in)
 	}
 	if errors.Is(err, errNotADump) || errors.Is(err, errNotYAML) {
-		err = fmt.Errorf("%w%s", err, hint(start))
+		err = fmt.Errorf("%w%s", err, cmp.Or(hint(start), d.helpWithYAML(err)))
 	}
 	return false, err
 }

@@ -2,6 +2,7 @@ package dump
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -27,6 +28,7 @@ const mostEntries = 1_000_000
 // and https URLs, and "-" for stdin. Links to folders are followed, each folder once. Files and folders in a folder
 // whose names start with a dot are left out. Errors name the file. See Read.
 func ReadFiles(ctx context.Context, names []string, stdin io.Reader, handler Handler) (Counts, error) {
+	given := names
 	names, err := withoutFolders(names)
 	if err != nil {
 		return Counts{}, err
@@ -34,7 +36,11 @@ func ReadFiles(ctx context.Context, names []string, stdin io.Reader, handler Han
 	d := newReader(handler)
 	d.emptyLists = len(names) > 1 // a namespace without pods has an empty list
 	for _, name := range names {
-		if err := d.readNamed(ctx, name, stdin); err != nil {
+		err := d.readNamed(ctx, name, stdin)
+		if errors.Is(err, errNotADump) && !slices.Contains(given, name) {
+			err = fmt.Errorf("%w; it is in a folder: move it elsewhere, or give the dumps by their own names", err)
+		}
+		if err != nil {
 			return Counts{}, err
 		}
 	}

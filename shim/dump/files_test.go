@@ -140,6 +140,8 @@ func TestReadFilesReadsSeveralAsOne(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe/b.json"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	write("chart/nodes.json", node1)
+	write("chart/values.yaml", "replicas: 3\n")
 	write("lists/a.json", none)
 	write("lists/b.json", none)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -159,15 +161,17 @@ func TestReadFilesReadsSeveralAsOne(t *testing.T) {
 		}
 	}
 	for want, names := range map[string][]string{
-		"holds no dump: no file whose name ends": {filepath.Join(dir, "empty")},
-		"/x: 404 Not Found":                      {server.URL + "/x"},
-		"the same object as item 0 of " + nodes:  {nodes, write("b.json", node1)},
-		"no such file":                           {filepath.Join(dir, "none")},
-		"too many levels of symbolic links":      {filepath.Join(dir, "self.json")},
-		"/dangling/db: no such file":             {filepath.Join(dir, "dangling")},
-		"b.json: is no file but p":               {filepath.Join(dir, "pipe")},
-		"all lists are empty":                    {filepath.Join(dir, "lists")},
-		"it holds no object":                     {nodes, write("c.yaml", "# nothing\n")},
+		"holds no dump: no file whose name ends":    {filepath.Join(dir, "empty")},
+		"/x: 404 Not Found":                         {server.URL + "/x"},
+		"the same object as item 0 of " + nodes:     {nodes, write("b.json", node1)},
+		"no such file":                              {filepath.Join(dir, "none")},
+		"too many levels of symbolic links":         {filepath.Join(dir, "self.json")},
+		"/dangling/db: no such file":                {filepath.Join(dir, "dangling")},
+		"b.json: is no file but p":                  {filepath.Join(dir, "pipe")},
+		"all lists are empty":                       {filepath.Join(dir, "lists")},
+		"chart/values.yaml: document 0: not a dump": {filepath.Join(dir, "chart")},
+		"it is in a folder: move it elsewhere":      {filepath.Join(dir, "chart")},
+		"it holds no object":                        {nodes, write("c.yaml", "# nothing\n")},
 	} {
 		if _, err := ReadFiles(t.Context(), names, nil, handler); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: got %v, want %q", names, err, want)

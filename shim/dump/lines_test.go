@@ -109,6 +109,13 @@ func TestNamesTheLineThatIsNoObject(t *testing.T) {
 		{"Array", "[" + node1 + "]", "it is an array, as `jq .items` prints"},
 		{"Template", "map[apiVersion:v1 kind:Node]", "it is printed by a template of Go"},
 		{"ServersTable", `{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[]}`, "it is a table of the API server"},
+		{"Items", "- apiVersion: v1\n  kind: Node\n", "it is a list of items: print the whole List"},
+		{"Quoted", `"{\"kind\": \"List\"}"`, "it is a text in quotes: print it with `jq -r`"},
+		{"Encoded", strings.Repeat("ewogImFwaVZlcnNpb24i", 9) + "\n", "it is encoded: decode it first: base64 -d"},
+		{"Tabs", strings.ReplaceAll(nodesYAML, "  ", "\t"), "YAML is indented by spaces: replace the tabs, or make the dump"},
+		{"YAMLBehind", nodesYAML + "---\nls: x: No such file\n", "document 1 is not YAML: yaml: mapping values are not " +
+			"allowed in this context; was something else written behind the dump?"},
+		{"CutInAKey", nodesYAML[:strings.LastIndex(nodesYAML, ":")], "could not find expected ':'; is the file cut off, or"},
 		{"LongAlias", "a: &a " + strings.Repeat("x", 1<<20) + "\nb: [" + strings.Repeat("*a, ", 100) + "]\n",
 			"document 0 is not YAML: line 2: with what its aliases repeat, the document is larger than the limit of 64 MiB"},
 	} {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"loadline.dev/shim/dump/mergekeys"
@@ -70,6 +71,19 @@ func printable(err error) error {
 		return err
 	}
 	return errors.New(text.Valid(err.Error()))
+}
+
+// helpWithYAML says what may be wrong with a text that is no YAML, as "; ...", or nothing.
+func (d *reader) helpWithYAML(err error) string {
+	switch text := err.Error(); {
+	case !strings.Contains(text, "yaml: "): // it is about bounds
+		return ""
+	case strings.Contains(text, "tab character"):
+		return "; YAML is indented by spaces: replace the tabs, or make the dump with -o json"
+	case d.document > 0:
+		return "; was something else written behind the dump?"
+	}
+	return "; is the file cut off, or was something else written into it?"
 }
 
 func (d *reader) readYAMLDocument(read []byte) error {
