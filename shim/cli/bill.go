@@ -165,30 +165,21 @@ func (s *billSource) ask(ctx context.Context, source *sourceFlags, engine engine
 	if err != nil {
 		return nil, err
 	}
-	file, err := loadGroups(s.groups)
-	if err != nil {
-		return nil, err
-	}
-	alone := s.settings.deciding(config.ScaleUpDecision, config.ScaleDownDecision, config.ReplaceDecision)
-	c, err := load(ctx, source, engine, stdin, loadOptions{planning: true, fit: loaded.Fit, watch: &alone,
-		pod: s.tellPod, object: s.tellObject})
+	question := asking{source: source, engine: engine, loaded: loaded, groups: s.groups, now: now, mayLackPods: s.noPods,
+		settings: s.settings.deciding(config.ScaleUpDecision, config.ScaleDownDecision, config.ReplaceDecision),
+		load:     loadOptions{pod: s.tellPod, object: s.tellObject}}
+	c, err := question.gather(ctx, stdin)
 	if err != nil {
 		return nil, err
 	}
 	defer c.close()
-	if err := c.withoutPods(source, s.noPods); err != nil {
-		return nil, err
-	}
-	p, o, err := c.gather(&alone, loaded, file, now, nil)
-	if err != nil {
-		return nil, err
-	}
+	p := c.planner
 	assumed := &drainPlan{options: proto.CloneOf(p.Settings.Drain)}
 	if source.fromFile() {
-		assumed.assume(c)
+		assumed.assume(c.cluster)
 	}
 	b := &billPlan{}
-	_, err = p.Put(ctx, o, func(asked *plan.Plan) (err error) {
+	_, err = p.Put(ctx, c.loop, func(asked *plan.Plan) (err error) {
 		q := asked.Question
 		brakes := &loadlinev1.PlanDrainRequest{NowS: q.GetNowS(), Options: assumed.options, Fit: q.GetFit(), Compact: true,
 			Cluster: &loadlinev1.PlanDrainRequest_Changes{Changes: q.GetChanges()}}
@@ -206,7 +197,7 @@ func (s *billSource) ask(ctx context.Context, source *sourceFlags, engine engine
 	if err != nil {
 		return nil, engineError(err)
 	}
-	b.tell(c, o, s.groups == "", assumed.notes)
+	b.tell(c.cluster, c.loop, s.groups == "", assumed.notes)
 	return b, nil
 }
 

@@ -92,12 +92,8 @@ func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Read
 	if err := s.nodes.read(); err != nil {
 		return nil, err
 	}
-	if counts := options.fit.GetLoadLine().GetExpectedUse() != nil; counts && options.watch != nil &&
-		options.profiles == nil && !s.fromFile() {
-		var err error
-		if options.profiles, err = s.heldProfiles(ctx, options.watch.UsageNamespace); err != nil {
-			return nil, err
-		}
+	if err := options.findProfiles(ctx, s); err != nil {
+		return nil, err
 	}
 	conn, err := engine.open()
 	if err != nil {
@@ -109,14 +105,7 @@ func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Read
 	c := &cluster{conn: conn, view: view.New(conn, viewName(engine.address)), bound: map[string]int{},
 		selectors: options.selectors, listed: &s.nodes}
 	handler := c.handler(&options, s, viewName(engine.address))
-	switch {
-	case len(options.profiles) == 0:
-	case c.watched != nil:
-		c.watched.SetUsage(options.profiles)
-	default:
-		c.view.TellWorkloads()
-		c.view.SetUsage(options.profiles)
-	}
+	c.setUsage(options.profiles)
 	minor := s.minor(options.fit)
 	c.counts, err = s.read(ctx, stdin, handler, options.kinds)
 	c.view.CountAs(cmp.Or(minor, c.counts.Minor))
@@ -138,6 +127,25 @@ func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Read
 		return nil, err
 	}
 	return c, nil
+}
+
+// findProfiles takes the profiles that the cluster holds, where they count and no others are given.
+func (o *loadOptions) findProfiles(ctx context.Context, s *sourceFlags) (err error) {
+	if o.fit.GetLoadLine().GetExpectedUse() != nil && o.watch != nil && o.profiles == nil && !s.fromFile() {
+		o.profiles, err = s.heldProfiles(ctx, o.watch.UsageNamespace)
+	}
+	return err
+}
+
+func (c *cluster) setUsage(profiles []profile.Profile) {
+	switch {
+	case len(profiles) == 0:
+	case c.watched != nil:
+		c.watched.SetUsage(profiles)
+	default:
+		c.view.TellWorkloads()
+		c.view.SetUsage(profiles)
+	}
 }
 
 // noPodsHelp is the help of --no-pods.

@@ -123,35 +123,26 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 	if err != nil {
 		return nil, err
 	}
-	fit, err := s.settings.fit()
+	loaded, err := s.settings.filters()
 	if err != nil {
 		return nil, err
 	}
-	file, err := loadGroups(s.groups)
-	if err != nil {
-		return nil, err
-	}
-	alone := s.settings.deciding(config.ScaleDownDecision)
-	c, err := load(ctx, source, engine, stdin, loadOptions{planning: true, fit: fit, watch: &alone})
+	question := asking{source: source, engine: engine, settings: s.settings.deciding(config.ScaleDownDecision),
+		loaded: loaded, groups: s.groups, now: now, mayLackPods: s.noPods}
+	c, err := question.gather(ctx, stdin)
 	if err != nil {
 		return nil, err
 	}
 	defer c.close()
-	if err := c.withoutPods(source, s.noPods); err != nil {
-		return nil, err
-	}
-	p, o, err := c.gather(&alone, &config.Loaded{Fit: fit}, file, now, nil)
-	if err != nil {
-		return nil, err
-	}
+	p := c.planner
 	d := &drainPlan{now: now, options: p.Settings.Drain, nodes: &source.nodes, notes: source.nodes.notes()}
 	if s.groups == "" {
 		d.notes = append(d.notes, derivedNote)
 	}
 	if source.fromFile() {
-		d.assume(c)
+		d.assume(c.cluster)
 	}
-	_, err = p.Put(ctx, o, func(asked *plan.Plan) (err error) {
+	_, err = p.Put(ctx, c.loop, func(asked *plan.Plan) (err error) {
 		q := asked.Question
 		d.options = q.GetDrain()
 		d.PlanDrainResponse, err = p.Client.PlanDrain(ctx, &loadlinev1.PlanDrainRequest{
@@ -164,9 +155,9 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 		return nil, engineError(err)
 	}
 	c.correctAdvice(d.PlanDrainResponse)
-	d.warnings = o.Warnings
+	d.warnings = c.loop.Warnings
 	if slices.ContainsFunc(d.GetRemove(), func(r *loadlinev1.NodeRemoval) bool { return evictions(r) > 0 }) {
-		d.notes = append(d.notes, noteMachines(c)...)
+		d.notes = append(d.notes, noteMachines(c.cluster)...)
 	}
 	c.leaveOut(&d.leftOut)
 	d.leftOut.AddAnswer(d.PlanDrainResponse)

@@ -17,6 +17,7 @@ import (
 	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/leftout"
+	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/sizing"
 )
 
@@ -90,15 +91,6 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	if err != nil {
 		return nil, err
 	}
-	once := f.once()
-	loaded, err := f.loaded()
-	if err != nil {
-		return nil, err
-	}
-	file, err := loadGroups(f.groups)
-	if err != nil {
-		return nil, err
-	}
 	profiles, err := (&useFlags{file: f.usage}).profiles(ctx, &f.sourceFlags)
 	if err != nil {
 		return nil, err
@@ -109,20 +101,25 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	}
 	defer func() { err = finish(err) }()
 	remarks := f.settings.remarks(now)
-	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{planning: true, fit: loaded.Fit, empty: true,
-		wrap: record, watch: &once, profiles: profiles, pod: func(pod *v1.Pod) { remarks.AddWaiting(pod) }})
+	loaded, err := f.settings.ReadFiles()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	question := asking{source: &f.sourceFlags, engine: f.engine, settings: f.once(), loaded: loaded, groups: f.groups,
+		now: now, mayLackPods: f.noPods, load: loadOptions{empty: true, wrap: record, profiles: profiles,
+			pod: func(pod *v1.Pod) { remarks.AddWaiting(pod) }}}
+	c, err := question.gather(ctx, stdin)
 	if err != nil {
 		return nil, err
 	}
 	defer c.close()
-	if err := c.withoutPods(&f.sourceFlags, f.noPods); err != nil {
-		return nil, err
-	}
-	l = &loopPlan{drain: &drainPlan{now: now}}
-	p, o, err := c.gather(&once, loaded, file, now, nil)
-	if err != nil {
-		return nil, err
-	}
+	return f.plan(ctx, c, remarks)
+}
+
+// plan has the engine plan a loop.
+func (f *planFlags) plan(ctx context.Context, c *question, remarks *scaleup.Remarks) (l *loopPlan, err error) {
+	p, o := c.planner, c.loop
+	l = &loopPlan{drain: &drainPlan{now: remarks.Now}}
 	if f.groups == "" {
 		if o, err = c.derived(ctx, p, o); err != nil {
 			return nil, engineError(err)
@@ -130,7 +127,7 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	}
 	if f.fromFile() {
 		l.drain.options = p.Settings.Drain
-		l.drain.assume(c)
+		l.drain.assume(c.cluster)
 	}
 	if err := p.Plan(ctx, o); err != nil {
 		return nil, engineError(err)
@@ -139,7 +136,9 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	if err := l.keepNames(o); err != nil {
 		return nil, err
 	}
-	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error { return l.askRefusals(ctx, c, p.Client, at, o.Plan) })
+	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {
+		return l.askRefusals(ctx, c.cluster, p.Client, at, o.Plan)
+	})
 	if err != nil {
 		return nil, engineError(err)
 	}
@@ -157,7 +156,7 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	}
 	f.split(l, o)
 	c.correctAdvice(l.drain.PlanDrainResponse)
-	return l, l.slack.countPresent(ctx, c)
+	return l, l.slack.countPresent(ctx, c.cluster)
 }
 
 // noPriorities is what is said where the autoscaler would read priorities of node groups from the API server.
@@ -171,15 +170,6 @@ func (f *planFlags) once() config.Configuration {
 	once.ScaleUp.BatchIdle.Duration, once.ScaleUp.BatchMax.Duration, once.ScaleUp.SwapNotBegun = 0, 0, false
 	once.ScaleDown.ScaleDownSimulationTimeout.Duration = 0
 	return once
-}
-
-// loaded reads the files that the settings name.
-func (f *planFlags) loaded() (*config.Loaded, error) {
-	loaded, err := f.settings.ReadFiles()
-	if err != nil {
-		return nil, usageError{err}
-	}
-	return loaded, nil
 }
 
 // askRefusals asks, where pods are left over, why groups do not take them.

@@ -32,7 +32,7 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	if err != nil {
 		return nil, err
 	}
-	fit, err := s.settings.fit()
+	loaded, err := s.settings.filters()
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 		sized = sizing.New()
 	}
 	alone := s.settings.deciding(config.ScaleUpDecision, config.SlackDecision) // which has placeholders not wait
-	c, err := load(ctx, source, engine, stdin, s.options(&alone, fit, remarks, sized))
+	c, err := load(ctx, source, engine, stdin, s.options(&alone, loaded.Fit, remarks, sized))
 	if err != nil {
 		return nil, err
 	}
@@ -57,11 +57,37 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 			return nil, err
 		}
 	}
-	p, o, err := c.gather(&alone, &config.Loaded{Fit: fit}, file, now, waits)
+	p, o, err := c.gather(&alone, loaded, file, now, waits)
 	if err != nil {
 		return nil, err
 	}
-	var r *rank
+	r, err := s.put(ctx, c, p, o, policy)
+	if err != nil {
+		return nil, err
+	}
+	r.leftOut.Add(o.Pods.LeftOut()...)
+	r.remarks, r.warnings = remarks.Lines(), o.Warnings
+	r.addNotes(c, source, file)
+	return r, r.addSizes(ctx, c, source, size, sized, file)
+}
+
+// addSizes says how full groups are that are sized, where that is asked.
+func (r *rank) addSizes(ctx context.Context, c *cluster, source *sourceFlags, size *sizeSource, pods *sizing.Gatherer,
+	file nodegroup.File) (err error) {
+	isSized := func(g nodegroup.NodeGroup) bool { return g.Spec.Size != nil }
+	if size == nil || !slices.ContainsFunc(file.Groups, isSized) {
+		return nil
+	}
+	if err := c.withoutPods(source, size.noPods); err != nil {
+		return err
+	}
+	r.sizes, err = size.ask(ctx, c, pods, file)
+	return err
+}
+
+// put puts the question.
+func (s *rankSource) put(ctx context.Context, c *cluster, p *plan.Planner, o *plan.Loop,
+	policy *ranking.Policy) (r *rank, err error) {
 	_, err = p.Put(ctx, o, func(asked *plan.Plan) (err error) {
 		if s.only == nil || s.only.held == "" {
 			err = askRoom(ctx, p, asked)
@@ -74,23 +100,19 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	if err != nil {
 		return nil, engineError(err)
 	}
+	return r, nil
+}
+
+// addNotes says what holds for the cluster and its groups.
+func (r *rank) addNotes(c *cluster, source *sourceFlags, file nodegroup.File) {
 	r.sized = map[string]bool{}
 	for i := range file.Groups {
 		r.sized[file.Groups[i].Name()] = file.Groups[i].Spec.Size != nil
 	}
-	r.leftOut.Add(o.Pods.LeftOut()...)
 	if _, known := c.counts.Objects["DaemonSet"]; source.fromFile() && !known {
 		r.notes = append(r.notes, "The dump holds no DaemonSets: what they put on each new node does not count.")
 	}
-	r.remarks, r.warnings = remarks.Lines(), o.Warnings
 	r.notes = append(r.notes, r.remarks...)
-	if size != nil && slices.ContainsFunc(file.Groups, func(g nodegroup.NodeGroup) bool { return g.Spec.Size != nil }) {
-		if err := c.withoutPods(source, size.noPods); err != nil {
-			return nil, err
-		}
-		r.sizes, err = size.ask(ctx, c, sized, file)
-	}
-	return r, err
 }
 
 // options say what of a cluster ranking reads; and what sizing does, unless `sized` is nil.

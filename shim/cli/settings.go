@@ -109,6 +109,12 @@ func (s *settings) read(engine *engineFlags) (err error) {
 // fit returns how the filters are configured; nil: as kube-scheduler's defaults.
 func (s *settings) fit() (*loadlinev1.FitOptions, error) { return (&filterFlags{s.Filters}).fit() }
 
+// filters are the files of the settings for what asks about no growth: that of the scheduler.
+func (s *settings) filters() (*config.Loaded, error) {
+	fit, err := s.fit()
+	return &config.Loaded{Fit: fit}, err
+}
+
 // deciding are the settings of an autoscaler that takes these decisions alone.
 func (s *settings) deciding(decisions ...string) config.Configuration {
 	c := s.Configuration

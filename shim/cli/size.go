@@ -135,22 +135,18 @@ func (s *sizeSource) ask(ctx context.Context, c *cluster, gathered *sizing.Gathe
 	if err != nil {
 		return nil, err
 	}
-	if s.mode != "" {
-		for i := range file.Groups {
-			if size := file.Groups[i].Spec.Size; size != nil {
-				size.Mode = s.mode
-			}
+	out := &sizes{}
+	for i := range file.Groups {
+		switch size := file.Groups[i].Spec.Size; {
+		case size == nil:
+			out.left = append(out.left, file.Groups[i].Name())
+		case s.mode != "":
+			size.Mode = s.mode
 		}
 	}
 	request, err := gathered.Request(file.Groups, now, state)
 	if err != nil {
 		return nil, err
-	}
-	out := &sizes{}
-	for i := range file.Groups {
-		if file.Groups[i].Spec.Size == nil {
-			out.left = append(out.left, file.Groups[i].Name())
-		}
 	}
 	client := loadlinev1.NewAutoscalerClient(c.conn)
 	err = c.view.Ask(ctx, func(at *loadlinev1.Changes) error {

@@ -129,38 +129,33 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	if err != nil {
 		return nil, err
 	}
-	file, err := loadGroups(f.groups)
-	if err != nil {
-		return nil, err
-	}
-	fit, err := f.settings.fit()
-	if err != nil {
-		return nil, err
-	}
 	now, err := timeOf(f.now)
 	if err != nil {
 		return nil, err
 	}
-	alone, known, remarks := f.settings.deciding(config.SlackDecision), slack.NewGatherer(), f.settings.remarks(now)
-	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{planning: true, fit: fit, empty: true, watch: &alone,
-		pod: func(pod *v1.Pod) {
+	loaded, err := f.settings.filters()
+	if err != nil {
+		return nil, err
+	}
+	known, remarks := slack.NewGatherer(), f.settings.remarks(now)
+	question := asking{source: &f.sourceFlags, engine: f.engine, settings: f.settings.deciding(config.SlackDecision),
+		loaded: loaded, groups: f.groups, now: now, mayLackPods: true, waits: remarks.Waits,
+		load: loadOptions{empty: true, object: known.AddObject, pod: func(pod *v1.Pod) {
 			known.AddPod(pod)
 			remarks.AddWaiting(pod)
-		}, object: known.AddObject})
+		}}}
+	c, err := question.gather(ctx, stdin)
 	if err != nil {
 		return nil, err
 	}
 	defer c.close()
-	p, o, err := c.gather(&alone, &config.Loaded{Fit: fit}, file, now, remarks.Waits)
-	if err != nil {
-		return nil, err
-	}
+	o := c.loop
 	out := &slackPlan{rate: string(f.settings.Slack.ExtraCapacityMinRate), basis: f.settings.Slack.Basis,
 		namespace: f.engine.slackNamespace, pending: o.Pods.Waiting(), known: known, remarks: remarks.Lines()}
-	_, err = p.Put(ctx, o, func(asked *plan.Plan) (err error) {
+	_, err = c.planner.Put(ctx, o, func(asked *plan.Plan) (err error) {
 		request := f.request(asked)
 		request.State = former
-		out.PlanSlackResponse, err = p.Client.PlanSlack(ctx, request)
+		out.PlanSlackResponse, err = c.planner.Client.PlanSlack(ctx, request)
 		return err
 	})
 	if err != nil {
@@ -170,7 +165,7 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	out.leftOut.Add(o.Pods.LeftOut()...)
 	out.leftOut.AddAnswer(out.PlanSlackResponse)
 	out.warnings = append(o.Warnings, out.wrong()...)
-	return out, out.countPresent(ctx, c)
+	return out, out.countPresent(ctx, c.cluster)
 }
 
 // countPresent takes the nodes back whose pods request more than there is only with those that a plan puts there.

@@ -140,25 +140,30 @@ func (a *app) whyNotGroups(ctx context.Context, f *whyNotFlags, args []string, g
 		}
 		out.Groups = append(out.Groups, verdict)
 	}
-	switch {
-	case len(out.Groups) == 0 && group != "":
+	if len(out.Groups) == 0 && group != "" {
 		return answer{}, fmt.Errorf("node group %s is not among the %d of %s", group, len(r.options), f.groups.groups)
-	case only.held != "" && group != "":
-		out.Verdict = fmt.Sprintf("%s does not grow for %s: %s", group, out.Pod, only.held)
-	case only.held != "":
-		out.Verdict = fmt.Sprintf("%s: no node group grows for it: %s", out.Pod, only.held)
-	case r.fits != "":
-		out.Verdict = fmt.Sprintf("%s finds room on %s, so no group grows for it", out.Pod, r.fits)
-	case group != "" && taken == 1:
-		out.Verdict = fmt.Sprintf("%s could grow for %s", group, out.Pod)
-	case group != "":
-		out.Verdict = fmt.Sprintf("%s does not grow for %s: %s", group, out.Pod, out.Groups[0].Reason)
-	default:
-		out.Verdict = fmt.Sprintf("%s: %d of %s could grow for it", out.Pod, taken, plural(len(out.Groups), "node group"))
 	}
+	out.Verdict = out.verdict(group, only.held, r.fits, taken)
 	lines := only.linesBeside(out.Remarks)
 	return answer{title: "Which node groups grow", data: out, verdict: out.Verdict, lines: lines, leftOut: &r.leftOut,
 		tables: groupsTables}, nil
+}
+
+// verdict says how many of the groups could grow for the pod, or whether the one that is asked about could.
+func (out *groupsAnswer) verdict(group, held, fits string, taken int) string {
+	switch {
+	case held != "" && group != "":
+		return fmt.Sprintf("%s does not grow for %s: %s", group, out.Pod, held)
+	case held != "":
+		return fmt.Sprintf("%s: no node group grows for it: %s", out.Pod, held)
+	case fits != "":
+		return fmt.Sprintf("%s finds room on %s, so no group grows for it", out.Pod, fits)
+	case group != "" && taken == 1:
+		return fmt.Sprintf("%s could grow for %s", group, out.Pod)
+	case group != "":
+		return fmt.Sprintf("%s does not grow for %s: %s", group, out.Pod, out.Groups[0].Reason)
+	}
+	return fmt.Sprintf("%s: %d of %s could grow for it", out.Pod, taken, plural(len(out.Groups), "node group"))
 }
 
 var groupsTables = []table{
