@@ -105,6 +105,7 @@ func TestEveryCommandInEveryForm(t *testing.T) {
 func TestSortsThatAreNone(t *testing.T) {
 	for line, want := range map[string]string{
 		"why-not shop/web-0 gpu-a --sort-by .filter": `--sort-by ".filter": no row of the answer has it`,
+		"drain --sort-by .node -o html":              "--sort-by: not with -o html",
 		"top --lines 1,2 --sort-by name":             "--sort-by name: not with --lines, whose rows are lines",
 	} {
 		_, errs, code := run(t, "loadline", "", append(strings.Fields(line), "-f", "../../docs/shop.yaml")...)

@@ -115,7 +115,7 @@ func (o *outputFlag) write(w io.Writer, a answer) error {
 	}
 	switch {
 	case o.form == formHTML && a.page != nil:
-		return a.page(w)
+		return usagef("--sort-by: not with -o html, whose page of this answer has an order of its own")
 	case o.form == formJSON || o.form == formYAML:
 		return writeDocument(w, a.data, o.form == formYAML)
 	case o.form == formHTML:
