@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(
          [](BusyTest* test) {
            test->OfGroup(kBusyOther).max_nodes = 1;
            test->Comes(kBusyOther);
-           test->Waits(3000);  // it is expected on the node that comes, and would fit the big one
+           test->Waits(3000);  // it is expected on the upcoming node, and would fit the big one
          }},
         {"ANodeOfTheNewKindLeaves", [](BusyTest* test) { test->Leaves(kBusyBig); }},
         {"ANodeOfTheOldKindLeaves", [](BusyTest* test) { test->Leaves(kBusySmall); }, true},

@@ -85,9 +85,8 @@ TEST(MovesSimulationTest, MovesBeginInWindows) {
   EXPECT_GT(result.nodes_removed, 0);
 }
 
-// Eight small nodes beside a group for other pods only. One of these pods comes every 15 minutes and stays,
-// and its machine takes 20 minutes, so that there is always one on its way; another pod is larger than any
-// node.
+// Eight small nodes beside a group for other pods only. One of these pods arrives every 15 minutes and stays,
+// and its machine takes 20 minutes, so that one is always upcoming; another pod is larger than any node.
 Scenario SmallNodesInABusyCluster() {
   Scenario scenario = EightSmallNodes();
   const SimGroup small = scenario.groups[GroupIndex{0}];
