@@ -60,23 +60,27 @@ class Swap {
        const LoopPlan& plan)
       : problem_(problem), counts_(counts), snapshot_(*snapshot), budget_(budget), plan_(plan) {}
 
-  Attempt PlanWithout(const NodeCounts& given_up) const {
+  Attempt PlanWithout(const NodeCounts& given_up) const { return Plan(counts_, given_up, plan_.waiting); }
+
+  // Returns whether growth has chosen the last node of the group with further pods in mind: for the pods that
+  // are expected on nodes of the group alone, and find no room on the others of these, it would look ahead
+  // again: the node costs more than one for them alone, and no more than the one that it would choose.
+  bool IsForFurtherPods(GroupIndex group) const {
     CountsOfGroups counts = counts_;
-    Attempt attempt;
-    for (const GroupIndex group : counts.indices()) {
-      counts[group].upcoming -= given_up[group];
-      attempt.plan.given_up += given_up[group];
+    for (const GroupIndex other : counts.indices()) {
+      if (other != group) counts[other].registered += std::exchange(counts[other].upcoming, 0);
     }
-    attempt.plan.waiting = plan_.waiting;
-    attempt.plan.sizes = plan_.sizes;
-    attempt.plan.room = RoomOfCluster(problem_, counts);
-    for (const LoopGrowth& growth : plan_.growth) {
-      LoopGrowth others = growth;
-      others.for_pods = 0;
-      if (others.nodes() > 0) attempt.plan.growth.push_back(others);
+    std::vector<PendingPods> waiting = plan_.waiting;
+    for (PendingPods& pods : waiting) pods.count = 0;
+    for (const ExpectedPlace& place : plan_.expected) {
+      if (place.group == group) waiting[static_cast<size_t>(place.pods)].count += place.count;
     }
-    attempt.rooms = GrowForPods(problem_, counts, &snapshot_, budget_, &attempt.plan);
-    return attempt;
+    NodeCounts given_up(counts.size(), 0);
+    given_up[group] = 1;
+    const Attempt alone = Plan(std::move(counts), given_up, std::move(waiting));
+    const ScaleUpPlan& plan = alone.plan.scale_up;
+    const double usd = CostOf(problem_, given_up);
+    return plan.cut_short || (plan.cost_alone.has_value() && *plan.cost_alone < usd && usd <= plan.cost);
   }
 
   // Returns whether the attempt, with what it gives up, replaces the plan.
@@ -93,6 +97,24 @@ class Swap {
   }
 
  private:
+  Attempt Plan(CountsOfGroups counts, const NodeCounts& given_up, std::vector<PendingPods> waiting) const {
+    Attempt attempt;
+    for (const GroupIndex group : counts.indices()) {
+      counts[group].upcoming -= given_up[group];
+      attempt.plan.given_up += given_up[group];
+    }
+    attempt.plan.waiting = std::move(waiting);
+    attempt.plan.sizes = plan_.sizes;
+    attempt.plan.room = RoomOfCluster(problem_, counts);
+    for (const LoopGrowth& growth : plan_.growth) {
+      LoopGrowth others = growth;
+      others.for_pods = 0;
+      if (others.nodes() > 0) attempt.plan.growth.push_back(others);
+    }
+    attempt.rooms = GrowForPods(problem_, counts, &snapshot_, budget_, &attempt.plan);
+    return attempt;
+  }
+
   // Returns whether all that the attempt grows by is within the limits beside what was asked for.
   bool FitsBeside(const LoopPlan& attempt) const {
     LoopPlan others;
@@ -130,9 +152,16 @@ void SwapForLess(const LoopProblem& problem, const CountsOfGroups& counts, Snaps
   const bool grows = !plan->batch_wait_ms.has_value() && !plan->scale_up.nodes.empty();
   if (!grows || problem.ranking.has_value() || plan->scale_up.cut_short || !rooms->complete) return;
   NodeCounts given_up = MayBeGivenUp(problem, counts, *plan, *rooms);
-  if (std::all_of(given_up.begin(), given_up.end(), [](int64_t nodes) { return nodes == 0; })) return;
+  const auto none = [&] {
+    return std::all_of(given_up.begin(), given_up.end(), [](int64_t nodes) { return nodes == 0; });
+  };
+  if (none()) return;
   const WorkPhase phase(budget, kForSwap);
   const Swap swap(problem, counts, snapshot, budget, *plan);
+  for (const GroupIndex group : given_up.indices()) {
+    if (given_up[group] > 0 && swap.IsForFurtherPods(group)) given_up[group] = 0;
+  }
+  if (none()) return;
   const Attempt anew = swap.PlanWithout(given_up);
   // Nodes that it would ask for again are not given up.
   const NodeCounts again = GrownForPods(problem, anew.plan);

@@ -24,12 +24,15 @@ inline constexpr double kLeastSavedUsd = 0.001;
 // those of the new plan; else nothing changes, but for the work.
 //
 // Only nodes that pods count on are given up, and only in groups that may grow and have no less than their
-// minimum left. Nothing is swapped where groups are ranked, growth waits for further pods, or a plan was cut
-// short. A plan without new nodes gives up nothing, so that the same pods are never bought for twice in turn.
-// Limits hold even if nothing is taken back: all that groups grow by fits beside what was asked for.
+// minimum left. Nodes that growth has chosen with further pods in mind stay, see LookAhead: for the pods that
+// wait now a smaller node always costs less, and the next pod would have growth ask for the large one again.
+// Nothing is swapped where groups are ranked, growth waits for further pods, or a plan was cut short. A plan
+// without new nodes gives up nothing, so that the same pods are never bought for twice in turn. Limits hold
+// even if nothing is taken back: all that groups grow by fits beside what was asked for.
 //
-// Deterministic. Cost: at most twice that of GrowForPods(), within half of the budget that is left; nothing
-// where no group has nodes that are not begun, or none grows.
+// Deterministic. Cost: at most twice that of GrowForPods(), and once more for each group with nodes that may
+// be given up, within half of the budget that is left; nothing where no group has nodes that are not begun,
+// or none grows.
 void SwapForLess(const LoopProblem& problem, const CountsOfGroups& counts, Snapshot* snapshot,
                  WorkBudget* budget, LoopPlan* plan, GroupRooms* rooms);
 

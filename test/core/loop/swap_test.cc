@@ -100,6 +100,37 @@ TEST_F(SwapTest, WhatAMoveTakesBackIsNotGivenUpAgain) {
   EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1}));
 }
 
+// A pod of 900m has a node of 8 CPUs on its way, because eight such pods on it cost less each. For
+// another pod a third group grows. With a small node for the first one both would cost 0.995 and not
+// 1.28, but the next pod of 900m would have growth ask for a large node again.
+TEST_F(SwapTest, ANodeForFurtherPodsIsKept) {
+  for (int i = 0; i < 30; ++i) {
+    const std::string name = "full-" + std::to_string(i);
+    nodes_.push_back({NodeOf(name, 8'000), {Replica(name, 8'000)}, std::nullopt});
+  }
+  problem_.groups.clear();
+  templates_.clear();
+  AddGroup("large", 8'000, 0.38, /*target=*/1);
+  AddGroup("small", 1'000, 0.095, /*target=*/0);
+  AddGroup("other", 16'000, 0.9, /*target=*/0);
+  problem_.groups[GroupIndex{0}].not_begun = 1;
+  ClearPending();
+  Pending(Replica("first", 900), 1);
+  Pending(Replica("second", 15'500), 1);
+  LoopPlan plan = Plan();
+  EXPECT_THAT(plan.take_back, IsEmpty());
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{2}, 1}));
+  problem_.looks_ahead = false;
+  EXPECT_THAT(Plan().take_back, ElementsAre(TakeBack{GroupIndex{0}, 1}));
+  // Eight more of these pods fill the first large node, and the ninth has another one.
+  problem_.looks_ahead = true;
+  problem_.groups[GroupIndex{0}].target = problem_.groups[GroupIndex{0}].not_begun = 2;
+  Pending(Replica("first", 900), 8);
+  plan = Plan();
+  EXPECT_THAT(plan.take_back, IsEmpty());
+  EXPECT_THAT(plan.growth, ElementsAre(LoopGrowth{GroupIndex{2}, 1}));
+}
+
 TEST_F(SwapTest, WithoutNewPodsNothingIsSwapped) {
   EXPECT_THAT(Plan().take_back, IsEmpty());
   Pending(Replica("second", 1000), 2);
