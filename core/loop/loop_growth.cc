@@ -54,6 +54,19 @@ bool IsWorthIt(const LoopProblem& problem, const GrowthAttempt& roomier, const G
   return fewer > 0 && more <= static_cast<double>(fewer) * DearestNode(problem, than.plan) + kRounding;
 }
 
+// Returns whether growth with further pods in mind leaves a tenth of each maximum of its groups. The last
+// tenth is for pods that wait: whoever needs it next should not find it taken for pods that may never come.
+// Chosen: a tenth of a cluster grows again within minutes, and further pods are as many as a few nodes take.
+bool SparesMaxima(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& plan) {
+  const ResourceRoom room = RoomLeft(problem, plan);
+  return std::all_of(plan.growth.begin(), plan.growth.end(), [&](const LoopGrowth& growth) {
+    if (growth.for_pods == 0) return true;
+    const int64_t left = RoomOfGroup(problem, counts, plan, growth.group);
+    return left * 10 >= problem.groups[growth.group].max_nodes &&
+           room.LeavesTenth(OfferOfGroup(problem, growth.group), problem.maxima);
+  });
+}
+
 }  // namespace
 
 bool MayGrow(const LoopProblem& problem, GroupIndex group) {
@@ -119,6 +132,8 @@ GroupRooms GrowForPods(const LoopProblem& problem, const CountsOfGroups& counts,
   const FurtherPods further =
       problem.looks_ahead ? FurtherPodsOf(problem.drain.cluster->node_count()) : FurtherPods();
   GrowthAttempt best = attempt({.further = further});
+  if (best.plan.scale_up.cost_alone.has_value() && !SparesMaxima(problem, counts, best.plan))
+    best = attempt({});
   if (best.plan.scale_up.nodes.empty() || best.plan.scale_up.cut_short || problem.ranking.has_value()) {
     TakeGrowth(std::move(best.plan), plan);
     return std::move(best.rooms);

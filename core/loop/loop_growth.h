@@ -41,7 +41,8 @@ void TakeBackNodes(const LoopProblem& problem, GroupIndex group, int64_t nodes, 
 // Several ways compete (growth_attempt.h): nodes on their way are also packed anew with the pods that were
 // planned for them, where that costs less; and where a scheduler would leave more than a few pods over, new
 // nodes are planned with some room left free, as little as suffices, and only where that costs no more than a
-// node for each of these pods.
+// node for each of these pods. Growth with further pods in mind competes only where it leaves a tenth of each
+// maximum of its groups.
 //
 // The snapshot is as before when the call returns. Cost: that of PlanScaleUp(), up to eight times.
 struct GroupRooms {

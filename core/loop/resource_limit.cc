@@ -1,6 +1,7 @@
 #include "core/loop/resource_limit.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "absl/algorithm/container.h"
 #include "absl/numeric/int128.h"
@@ -26,6 +27,11 @@ int64_t Left(int64_t left, int64_t of_node, int64_t nodes) {
 std::optional<int64_t> GpusLeft(const NodeMaximum& left, const NodeOffer& node) {
   const auto at = left.gpus.find(node.gpu_type);
   return at == left.gpus.end() ? std::nullopt : std::optional(at->second);
+}
+
+// Returns whether at least a tenth of the amount is left.
+bool HasTenth(std::optional<int64_t> left, std::optional<int64_t> maximum) {
+  return !left.has_value() || absl::int128(*left) * 10 >= maximum.value_or(0);
 }
 
 bool Selects(const NodeMaximum& maximum, const CountedNode& node) {
@@ -83,6 +89,17 @@ std::vector<std::string> ResourceRoom::ExceededBy(const CountedNode& node) const
     check(left.nodes, "nodes");
   }
   return exceeded;
+}
+
+bool ResourceRoom::LeavesTenth(const CountedNode& node, std::span<const NodeMaximum> maxima) const {
+  for (size_t i = 0; i < left_.size(); ++i) {
+    const NodeMaximum& left = left_[i];
+    if (!Selects(left, node)) continue;
+    if (node.cpu > 0 && !HasTenth(left.milli_cpu, maxima[i].milli_cpu)) return false;
+    if (node.memory > 0 && !HasTenth(left.memory_bytes, maxima[i].memory_bytes)) return false;
+    if (!left.selector.Everything() && !HasTenth(left.nodes, maxima[i].nodes)) return false;
+  }
+  return true;
 }
 
 }  // namespace loadline

@@ -56,6 +56,9 @@ class ResourceRoom {
   // Returns what one such node more would exceed: "cpu", "memory", the type of its GPUs, or "nodes", each
   // with " of " and the name of the maximum if it has one.
   std::vector<std::string> ExceededBy(const CountedNode& node) const;
+  // Returns whether a tenth is left of each of `maxima`, which this was made of, that counts such a node. A
+  // number of nodes counts only for selected nodes: of all nodes, one large node takes fewer than small ones.
+  bool LeavesTenth(const CountedNode& node, std::span<const NodeMaximum> maxima) const;
 
  private:
   std::vector<NodeMaximum> left_;  // the rest of each

@@ -51,5 +51,29 @@ TEST_F(FurtherPodsTest, ANodeOnItsWayForFurtherPodsIsKept) {
   EXPECT_TRUE(Grown(30).empty());
 }
 
+// The full nodes have 240 CPUs. Beside them a large node leaves 30 of 278, a tenth being 27.8, and 27 of 275.
+TEST_F(FurtherPodsTest, TheLastTenthOfAMaximumIsForPodsThatWait) {
+  problem_.maxima = {{.milli_cpu = 278'000}};
+  EXPECT_EQ(Grown(30), large_);
+  problem_.maxima = {{.milli_cpu = 275'000}};
+  EXPECT_EQ(Grown(30), small_);
+  problem_.maxima = {{.selector = {true, {}}, .nodes = 31}};
+  EXPECT_EQ(Grown(30), large_) << "one large node is no more than one small node";
+}
+
+// One more node leaves 2 of 20, and 1 of 20.
+TEST_F(FurtherPodsTest, TheLastTenthOfAGroupIsForPodsThatWait) {
+  NodeGroup& large = problem_.groups[GroupIndex{1}];
+  large.max_nodes = 20;
+  for (const int there : {17, 18}) {
+    Grown(30);
+    for (int i = 0; i < there; ++i) nodes_[static_cast<size_t>(i)].group = GroupIndex{1};
+    large.target = there;
+    const LoopPlan plan = Plan();
+    ASSERT_EQ(plan.growth.size(), 1U);
+    EXPECT_EQ(plan.growth[0].group, GroupIndex{there == 17 ? 1 : 0});
+  }
+}
+
 }  // namespace
 }  // namespace loadline

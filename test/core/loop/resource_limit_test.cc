@@ -49,6 +49,25 @@ TEST(ResourceRoomTest, NodesTakeOfItAndNeverMoreThanThereIs) {
   EXPECT_THAT(room.ExceededBy({1, 0}), ElementsAre("cpu"));
 }
 
+TEST(ResourceRoomTest, ATenthIsLeft) {
+  const Labels labels = MakeLabels({{"pool", "a"}});
+  const Labels others = MakeLabels({{"pool", "b"}});
+  const CountedNode node{{10, 0}, &labels};
+  std::vector<NodeMaximum> maxima = {{.milli_cpu = 100, .memory_bytes = 100},
+                                     {.selector = Select("pool", "a"), .nodes = 11}};
+  ResourceRoom room(maxima);
+  room.Take({{10, 100}, &others}, 1);
+  EXPECT_TRUE(room.LeavesTenth(node, maxima)) << "it offers no memory";
+  EXPECT_FALSE(room.LeavesTenth({{10, 1}, &labels}, maxima));
+  room.Take({{8, 0}, &labels}, 9);
+  EXPECT_TRUE(room.LeavesTenth(node, maxima)) << "18 of 100 and 2 of 11";
+  room.Take({{8, 0}, &labels}, 1);
+  EXPECT_FALSE(room.LeavesTenth(node, maxima)) << "10 of 100, and 1 of 11";
+  EXPECT_TRUE(room.LeavesTenth({{10, 0}, &others}, maxima));
+  room.Take({{1, 0}, &others}, 1);
+  EXPECT_FALSE(room.LeavesTenth({{10, 0}, &others}, maxima)) << "9 of 100";
+}
+
 TEST(ResourceRoomTest, GPUsOfEachTypeCountByThemselves) {
   ResourceRoom room(std::vector<NodeMaximum>{{.gpus = {{"t4", 10}, {"v100", 0}}}});
   EXPECT_FALSE(room.unlimited());
