@@ -11,7 +11,11 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
+	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/engine"
 )
 
@@ -92,5 +96,29 @@ func TestLoopOfARecording(t *testing.T) {
 	if _, errs, code := run(t, "loadline", "", "fit", "-p", one, "-f", two); code != 1 ||
 		!strings.Contains(errs, "it is a recording") {
 		t.Errorf("exit %d, %s", code, errs)
+	}
+}
+
+// The autoscaler's own flag writes what replay reads.
+func TestAutoscalerRecords(t *testing.T) {
+	settings := config.Default()
+	settings.Engine = "inprocess"
+	f := autoscalerFlags{record: filepath.Join(t.TempDir(), "loop.rec")}
+	conn, err := f.open(&settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, err = loadlinev1.NewClusterStateClient(conn).Drop(t.Context(), &loadlinev1.DropRequest{View: "a"})
+	if status.Code(err) != codes.NotFound {
+		t.Fatal(err)
+	}
+	out, errs, code := run(t, "loadline", "", "replay", f.record)
+	if code != 0 || !strings.Contains(out, "/loadline.v1.ClusterState/Drop   the same, NotFound") {
+		t.Errorf("exit %d, %s%s", code, out, errs)
+	}
+	f.record = t.TempDir() // a folder
+	if _, err := f.open(&settings); err == nil || !strings.Contains(err.Error(), f.record) {
+		t.Error(err)
 	}
 }
