@@ -59,8 +59,8 @@ type sourceFlags struct {
 func addSourceFlags(flags *pflag.FlagSet, s *sourceFlags) {
 	addClusterFlags(flags, &s.clusterFlags)
 	flags.StringArrayVarP(&s.files, "filename", "f", nil, "dump of a cluster, as 'kubectl get nodes,pods -A -o json' "+
-		"prints it, or a recording of 'loadline plan', instead of a live one: a file, a folder of files or a URL, gzipped "+
-		"or not; - is standard input; may be repeated, for a cluster in several files")
+		"prints it, or a recording that --record of plan or autoscaler writes, instead of a live one: a file, a folder of "+
+		"files or a URL, gzipped or not; - is standard input; may be repeated, for a cluster in several files")
 	flags.IntVar(&s.loop, "loop", 0, "loop of a recording that is read, from 1 (default: the last one)")
 }
 
