@@ -14,7 +14,6 @@
 #include "absl/strings/match.h"
 #include "core/base/fingerprint.h"
 #include "core/cluster/platform_labels.h"
-#include "core/cluster/shared_static_pods.h"
 
 namespace loadline {
 namespace {
@@ -153,40 +152,21 @@ void AddKubeletLabels(std::span<const Alike> alike, Labels* labels) {
   }
 }
 
-void DropZoneLabels(Labels* labels) {
-  std::vector<Label> kept;
-  absl::c_copy_if(*labels, std::back_inserter(kept),
-                  [](const Label& label) { return !IsZoneLabel(label.key); });
-  *labels = Labels(std::move(kept));
-}
-
-// Returns the zones of the nodes. Nodes that a controller has yet to label have none where others have one.
-std::vector<ModelZone> ZonesOf(std::span<const Alike> alike) {
-  absl::btree_map<absl::string_view, std::vector<Alike>> by_zone;
-  for (const Alike& of : alike) by_zone[ZoneOf(of.shape->labels)].push_back(of);
-  if (by_zone.size() > 1) by_zone.erase("");
-  std::vector<ModelZone> zones;
-  for (const auto& [name, there] : by_zone) {
-    ModelZone& zone = zones.emplace_back(ModelZone{std::string(name), CountNodes(there), {}});
-    LabelCounts(there).AddShared(/*zones=*/true, &zone.labels);
+// Nodes of the zone that the next node is expected in, and the zones if there are several.
+std::vector<Alike> InNextZone(std::span<const Alike> alike, std::vector<std::string>* zones) {
+  absl::btree_map<absl::string_view, int64_t> nodes;
+  for (const Alike& of : alike) nodes[ZoneOf(of.shape->labels)] += of.nodes;
+  if (nodes.size() > 1) nodes.erase("");  // a controller has yet to label these
+  const absl::string_view next = absl::c_min_element(nodes, [](const auto& a, const auto& b) {
+                                   return std::tie(a.second, a.first) < std::tie(b.second, b.first);
+                                 })->first;
+  if (nodes.size() > 1) {
+    for (const auto& [zone, count] : nodes) zones->push_back(std::string(zone));
   }
-  return zones;
-}
-
-// Adds the zones of nodes to those that a template names, where they are others.
-void AddZonesOfNodes(std::span<const Alike> alike, NodeModel* model) {
-  const absl::string_view stated = ZoneOf(model->shape.labels);
-  std::vector<ModelZone> zones = ZonesOf(alike);
-  std::erase_if(zones, [](const ModelZone& zone) { return zone.name.empty(); });
-  if (stated.empty() || zones.empty() || (zones.size() == 1 && zones.front().name == stated)) return;
-  const auto at =
-      absl::c_lower_bound(zones, stated, [](const ModelZone& a, absl::string_view b) { return a.name < b; });
-  model->stated_zone = static_cast<size_t>(at - zones.begin());
-  if (at == zones.end() || at->name != stated) zones.insert(at, ModelZone{std::string(stated), 0, {}});
-  for (const Label& label : model->shape.labels) {
-    if (IsZoneLabel(label.key)) zones[*model->stated_zone].labels.Set(label.key, label.value);
-  }
-  model->zones = std::move(zones);
+  std::vector<Alike> there;
+  absl::c_copy_if(alike, std::back_inserter(there),
+                  [&](const Alike& of) { return ZoneOf(of.shape->labels) == next; });
+  return there;
 }
 
 std::vector<Taint> SharedTaints(std::span<const Alike> alike, const StartupTaints& names) {
@@ -264,15 +244,46 @@ NodeModel FromNodes(const ClusterState& cluster, std::span<const Slot> nodes, st
   model.source = nodes.size() == 1 ? ModelSource::kSingle : ModelSource::kShared;
   NodeShape& shape = model.shape;
   LabelCounts(alike).AddShared(/*zones=*/false, &shape.labels);
-  model.zones = ZonesOf(alike);
-  const ModelZone& next = *absl::c_min_element(
-      model.zones, [](const ModelZone& a, const ModelZone& b) { return a.nodes < b.nodes; });
-  for (const Label& label : next.labels) shape.labels.Set(label.key, label.value);
-  if (model.zones.size() == 1) model.zones.clear();
+  LabelCounts(InNextZone(alike, &model.zones)).AddShared(/*zones=*/true, &shape.labels);
   if (nodes.size() == 1) DropLabelsOf(cluster.name(nodes.front()), &shape.labels);
   shape.allocatable = SharedAmounts(AllocatableOf(alike), cluster.resource_names());
   shape.taints = SharedTaints(alike, names);
   return model;
+}
+
+// Returns the room of the static pods that more than half of the nodes have, each as often as they have it.
+// Names do not count: kubelet ends each with the name of its node.
+std::vector<PodShape> SharedStaticPods(const ClusterState& cluster, const std::vector<Slot>& nodes) {
+  struct Shared {
+    PodShape room;
+    std::vector<int64_t> nodes;  // with at least one, two, ... of them
+  };
+  absl::btree_map<uint64_t, Shared> known;
+  absl::flat_hash_map<int32_t, uint64_t> room_of;  // by the shape of a static pod
+  for (const Slot slot : nodes) {
+    absl::flat_hash_map<uint64_t, size_t> here;
+    for (const NodePods::Pod& pod : cluster.pods(slot).pods()) {
+      const PodShape& shape = cluster.pod_shapes()[pod.shape];
+      if (shape.finished || !IsKubeletsMirror(shape)) continue;
+      const auto [room, is_new] = room_of.try_emplace(pod.shape, 0);
+      if (is_new) {
+        PodShape made = RoomOf(shape, cluster.resource_names());
+        room->second = made.fingerprint;
+        known.try_emplace(made.fingerprint, Shared{std::move(made), {}});
+      }
+      std::vector<int64_t>& with = known.at(room->second).nodes;
+      const size_t number = here[room->second]++;
+      if (with.size() <= number) with.push_back(0);
+      ++with[number];
+    }
+  }
+  std::vector<PodShape> shared;
+  for (const auto& [fingerprint, of] : known) {
+    for (const int64_t with : of.nodes) {
+      if (2 * with > static_cast<int64_t>(nodes.size())) shared.push_back(of.room);
+    }
+  }
+  return shared;
 }
 
 }  // namespace
@@ -282,24 +293,6 @@ uint64_t NodeModel::Fingerprint() const {
   FingerprintBuilder builder;
   builder.Add(std::bit_cast<int64_t>(shape.fingerprint));
   for (const PodShape& pod : static_pods) builder.Add(std::bit_cast<int64_t>(pod.fingerprint));
-  return builder.Finish();
-}
-
-NodeModel InZone(const NodeModel& model, const ModelZone& zone, const ResourceNames& names) {
-  NodeModel there = model;
-  there.zones.clear();
-  there.stated_zone.reset();
-  DropZoneLabels(&there.shape.labels);
-  for (const Label& label : zone.labels) there.shape.labels.Set(label.key, label.value);
-  there.shape = CompleteNodeShape(std::move(there.shape), names);
-  return there;
-}
-
-uint64_t FingerprintInAnyZone(const NodeModel& model, const ResourceNames& names) {
-  if (model.zones.empty()) return model.Fingerprint();
-  FingerprintBuilder builder;
-  builder.Add(std::bit_cast<int64_t>(InZone(model, model.zones.front(), names).Fingerprint()));
-  for (const ModelZone& zone : model.zones) builder.Add(absl::string_view(zone.name));
   return builder.Finish();
 }
 
@@ -361,10 +354,7 @@ std::optional<NodeModel> ModelOfNewNode(const ClusterState& cluster, const Group
     model = FromNodes(cluster, nodes, alike, startup_taints);
   } else {
     model.shape = WithoutPassingTaints(*group.stated, startup_taints);
-    if (healthy) {
-      AddKubeletLabels(alike, &model.shape.labels);
-      AddZonesOfNodes(alike, &model);
-    }
+    if (healthy) AddKubeletLabels(alike, &model.shape.labels);
     model.shape.allocatable =
         CorrectedAmounts(group.stated->allocatable,
                          SharedAmounts(AllocatableOf(alike), cluster.resource_names()), healthy, names);

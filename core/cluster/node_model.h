@@ -24,24 +24,15 @@ enum class ModelSource {
 // Returns "template", "shared by most nodes" or "one node".
 absl::string_view Name(ModelSource source);
 
-// A zone that new nodes of a group may be in.
-struct ModelZone {
-  std::string name;
-  int64_t nodes = 0;  // that were read of the group there
-  Labels labels;      // of a new node there that name zone and region
-};
-
 // The template of the next node of a group, with its source.
 struct NodeModel {
   NodeShape shape;  // without a cordon, and without taints that come and go
   ModelSource source = ModelSource::kStated;
   // The number of nodes of the group that were read.
   int64_t nodes = 0;
-  // The zones that it may be in, sorted, where these are several. Without a template `shape` is of the first
-  // of those with the fewest nodes.
-  std::vector<ModelZone> zones;
-  // The zone of the template among them.
-  std::optional<size_t> stated_zone;
+  // The zones of these nodes, sorted, where they are in several and no template says otherwise. `shape` is of
+  // the first of those with the fewest nodes.
+  std::vector<std::string> zones;
   // The static pods that kubelet runs on it: requests and limits of those that more than half of the nodes
   // have, such as kube-proxy.
   std::vector<PodShape> static_pods;
@@ -49,12 +40,6 @@ struct NodeModel {
   // Equal for models of which new nodes are the same for every decision.
   uint64_t Fingerprint() const;
 };
-
-// Returns the model of a new node in one of its zones, which may be in no other one then.
-NodeModel InZone(const NodeModel& model, const ModelZone& zone, const ResourceNames& names);
-
-// The same as NodeModel::Fingerprint(), but the same for all zones that the next node may be in.
-uint64_t FingerprintInAnyZone(const NodeModel& model, const ResourceNames& names);
 
 // Adds a new node, which has nothing but its static pods. `name` is also its hostname.
 NodeIndex AddNodeOf(const NodeModel& model, const std::string& name, Snapshot* snapshot);
@@ -102,9 +87,9 @@ struct GroupNodes {
 // numbers, it is what more than half offer at least.
 //
 // Labels that name a zone or a region, see IsZoneLabel(), have one of several values where nodes are in
-// several zones. A cloud evens them out: the next node is expected in a zone with the fewest nodes. `shape`
-// is of the first of these by name, and plans of growth choose among them: see ZoneTurns. Templates of clouds
-// name one zone, also of a group that has several: the next node may be there as well, and `shape` is.
+// several zones. A cloud evens them out: the next node is expected in the zone with the fewest nodes, the
+// first by name among equals. A pod that selects another zone gets no node of this group until it is that
+// one's turn.
 //
 // The CSINode and the static pods are those of most nodes, whether or not there is a template. Limits of
 // volumes that the template states are kept.

@@ -11,11 +11,9 @@
 #include "core/expand/node_limits.h"
 #include "core/fit/trial_memory.h"
 #include "core/loop/empty_room.h"
-#include "core/loop/growth_candidates.h"
 #include "core/loop/left_as_scheduled.h"
 #include "core/loop/loop_resources.h"
 #include "core/loop/loop_sizes.h"
-#include "core/loop/planned_zones.h"
 #include "core/loop/waiting.h"
 
 namespace loadline {
@@ -37,9 +35,24 @@ struct UpcomingNodes {
   }
 };
 
-// The rounds of planning in which zones get no more nodes than the cloud adds there. Chosen: the second one
-// keeps all limits, and the third mends what it has left over.
-constexpr int kMostZoneRounds = 3;
+// Groups that are similar: those with the same number share what they grow by. A group joins the first set to
+// whose first member it is similar.
+StrongVector<GroupIndex, std::optional<int32_t>> BalanceSets(const LoopProblem& problem) {
+  StrongVector<GroupIndex, std::optional<int32_t>> sets(problem.groups.size());
+  if (!problem.balance.has_value()) return sets;
+  std::vector<GroupIndex> firsts;
+  for (const GroupIndex group : sets.indices()) {
+    const NodeGroup& of = problem.groups[group];
+    if (of.atomic || !MayGrow(problem, group)) continue;
+    const auto similar = std::find_if(firsts.begin(), firsts.end(), [&](GroupIndex first) {
+      const NodeGroup& other = problem.groups[first];
+      return AreSimilar({of.model->shape, of.priced}, {other.model->shape, other.priced}, *problem.balance);
+    });
+    sets[group] = static_cast<int32_t>(similar - firsts.begin());
+    if (similar == firsts.end()) firsts.push_back(group);
+  }
+  return sets;
+}
 
 // New nodes of each group at most.
 using GroupCaps = StrongVector<GroupIndex, NodeLimit>;
@@ -78,7 +91,6 @@ class Attempt {
     const std::vector<int64_t> nominated = PlaceNominated(problem_, &snapshot_, budget_, &plan_);
     {
       TrialMemory memory(budget_);
-      zones_ = PlanZones(problem_, counts_, plan_.waiting, &snapshot_, budget_);
       AddUpcoming(&memory);
       const NodesOfGroups growth = way().packs_upcoming ? PlanPacked() : PlanWithinLimits();
       if (GrowsWhole(growth)) plan_.scale_up.cost = PriceOf(problem_, growth);
@@ -100,16 +112,19 @@ class Attempt {
   void AddUpcoming(TrialMemory* memory) {
     upcoming_.untainted = Untaint(problem_, plan_, &snapshot_);
     upcoming_.first = NodeIndex{snapshot_.node_end()};
-    if (zones_.coming.empty() || way().packs_upcoming) return;
+    const bool any = std::any_of(counts_.begin(), counts_.end(),
+                                 [](const GroupCounts& count) { return count.upcoming > 0; });
+    if (!any || way().packs_upcoming) return;
     Estimator nodes(&snapshot_, &problem_.scale_down.fit, {}, problem_.daemons, budget_);
-    for (const NodesOnTheirWay& coming : zones_.coming) {
-      for (int64_t i = 0; i < coming.nodes; ++i) {
+    for (const GroupIndex group : problem_.groups.indices()) {
+      if (!problem_.groups[group].model.has_value()) continue;
+      const NodeGroup node = TemplateOf(problem_.groups[group], "/upcoming");
+      for (int64_t i = 0; i < counts_[group].upcoming; ++i) {
         if (!memory->Node(snapshot_)) {
           upcoming_.complete = false;
           return;
         }
-        const NodeIndex node = nodes.AddCopy(coming.node, memory);
-        upcoming_.Add(coming.group, RoomOn(problem_, snapshot_, node), /*is_used=*/false);
+        upcoming_.Add(group, RoomOn(problem_, snapshot_, nodes.AddCopy(node, memory)), /*is_used=*/false);
       }
     }
   }
@@ -151,16 +166,9 @@ class Attempt {
 
   // Plans growth by those groups that may grow; groups that have all of their nodes or none with the others.
   void PlanGrowth(const GroupCaps& caps, bool with_atomic) {
-    GrowthCandidates candidates(problem_, counts_, zones_);
-    for (int round = 1; round <= kMostZoneRounds; ++round) {
-      PlanRound(caps, with_atomic, &candidates);
-      if (candidates.CapZones(plan_.scale_up.nodes)) break;
-    }
-    candidates_ = std::move(candidates).TakeGroups();
-  }
-
-  void PlanRound(const GroupCaps& caps, bool with_atomic, GrowthCandidates* candidates) {
-    candidates->Clear();
+    GrowableGroups groups;
+    const StrongVector<GroupIndex, std::optional<int32_t>> balance_sets = BalanceSets(problem_);
+    plan_.grown.clear();
     for (const GroupIndex group : problem_.groups.indices()) {
       const NodeGroup& of = problem_.groups[group];
       if (!MayGrow(problem_, group)) continue;
@@ -169,12 +177,15 @@ class Attempt {
         if (!with_atomic || whole == 0 || caps[group].value_or(whole) < whole) continue;
       }
       const int64_t current = counts_[group].registered + counts_[group].upcoming;
-      candidates->Add(group,
-                      SmallerLimit(caps[group], std::max<int64_t>(0, of.max_nodes - current)).value_or(0));
+      const int64_t most =
+          SmallerLimit(caps[group], std::max<int64_t>(0, of.max_nodes - current)).value_or(0);
+      NodeGroup& grows = groups.emplace_back(of);
+      KeepReserve(&grows.model->shape);
+      grows.target = current;
+      grows.max_nodes = current + most;
+      grows.balance_set = balance_sets[group];
+      plan_.grown.push_back(group);
     }
-    plan_.grown = candidates->positions();
-    GrowableGroups groups = candidates->groups();
-    for (NodeGroup& group : groups) KeepReserve(&group.model->shape);
     if (way().packs_upcoming) AddUpcomingAsGroups(&groups);
     if (problem_.ranking.has_value()) {
       PlanByRanking(groups);
@@ -187,12 +198,15 @@ class Attempt {
   void AddUpcomingAsGroups(GrowableGroups* groups) {
     std::optional<int64_t> highest;
     for (const NodeGroup& group : *groups) highest = std::max(highest, group.priority);
-    for (const NodesOnTheirWay& coming : zones_.coming) {
-      NodeGroup& upcoming = groups->emplace_back(coming.node);
+    for (const GroupIndex group : problem_.groups.indices()) {
+      const NodeGroup& of = problem_.groups[group];
+      if (counts_[group].upcoming == 0 || !of.model.has_value()) continue;
+      NodeGroup& upcoming = groups->emplace_back(TemplateOf(of, "/upcoming"));
       upcoming.usd_per_hour = 0;
       upcoming.target = 0;
-      upcoming.max_nodes = coming.nodes;
+      upcoming.max_nodes = counts_[group].upcoming;
       upcoming.priority = highest;
+      coming_groups_.push_back(group);
     }
   }
 
@@ -222,7 +236,6 @@ class Attempt {
     LoopPlan whole;
     whole.scale_up = std::exchange(plan_.scale_up, {});
     whole.grown = plan_.grown;
-    GrowableGroups candidates = std::exchange(candidates_, {});
     PlanGrowth(caps, /*with_atomic=*/false);
     NodesOfGroups without = WholeGrowth();
     if (CountUnplaced(plan_) <= CountUnplaced(whole) &&
@@ -232,7 +245,6 @@ class Attempt {
     }
     plan_.scale_up = std::move(whole.scale_up);
     plan_.grown = std::move(whole.grown);
-    candidates_ = std::move(candidates);
     return growth;
   }
 
@@ -280,11 +292,16 @@ class Attempt {
   void CountLeft() {
     if (plan_.scale_up.nodes.empty() || problem_.ranking.has_value()) return;
     std::vector<ComingNodes> coming;
-    if (way().packs_upcoming) {
-      for (const NodesOnTheirWay& nodes : zones_.coming) coming.push_back({&nodes.node, nodes.nodes});
+    std::vector<NodeGroup> on_their_way;
+    on_their_way.reserve(way().packs_upcoming ? counts_.size() : 0);  // they stay where they are
+    for (const GroupIndex group : counts_.indices()) {
+      const bool comes = way().packs_upcoming && counts_[group].upcoming > 0;
+      if (!comes || !problem_.groups[group].model.has_value()) continue;
+      on_their_way.push_back(TemplateOf(problem_.groups[group], "/upcoming"));
+      coming.push_back({&on_their_way.back(), counts_[group].upcoming});
     }
     for (const PlannedNodes& nodes : plan_.scale_up.nodes) {
-      coming.push_back({&candidates_[nodes.group], nodes.nodes});
+      coming.push_back({&problem_.groups[plan_.grown[nodes.group]], nodes.nodes});
     }
     const int64_t left = LeftAsScheduled(plan_.waiting, problem_.daemons, coming, problem_.scale_down.fit,
                                          &snapshot_, budget_);
@@ -313,22 +330,20 @@ class Attempt {
 
   void ExpectWherePacked() {
     if (!way().packs_upcoming) return;
-    std::vector<int64_t> unused;
-    for (const NodesOnTheirWay& coming : zones_.coming) unused.push_back(coming.nodes);
+    StrongVector<GroupIndex, int64_t> unused(counts_.size(), 0);
+    for (const GroupIndex group : coming_groups_) unused[group] = counts_[group].upcoming;
     for (const PlannedNodes& nodes : packed_) {
-      const size_t at = IndexOf(nodes.group) - plan_.grown.size();
-      const GroupIndex group = zones_.coming[at].group;
+      const GroupIndex group = coming_groups_[IndexOf(nodes.group) - plan_.grown.size()];
       EmptyNode room = result_.rooms.empty[group];
       TakePods(group, nodes.pods, &room);
       for (const PodCount& pods : nodes.pods) {
         plan_.expected.push_back({pods.pods, pods.count * nodes.nodes, NodeIndex{-1}, group});
       }
       for (int64_t i = 0; i < nodes.nodes; ++i) upcoming_.Add(group, room, /*is_used=*/true);
-      unused[at] -= nodes.nodes;
+      unused[group] -= nodes.nodes;
     }
-    for (size_t at = 0; at < unused.size(); ++at) {
-      const GroupIndex group = zones_.coming[at].group;
-      for (int64_t i = 0; i < unused[at]; ++i)
+    for (const GroupIndex group : coming_groups_) {
+      for (int64_t i = 0; i < unused[group]; ++i)
         upcoming_.Add(group, result_.rooms.empty[group], /*is_used=*/false);
     }
   }
@@ -371,9 +386,8 @@ class Attempt {
   GrowthAttempt result_;
   LoopPlan& plan_;
   UpcomingNodes upcoming_;
-  PlannedZones zones_;
-  GrowableGroups candidates_;         // of the plan, at the positions of LoopPlan::grown
-  std::vector<PlannedNodes> packed_;  // of PlannedZones::coming, which are groups behind the candidates
+  std::vector<GroupIndex> coming_groups_;  // that stand behind those that may grow
+  std::vector<PlannedNodes> packed_;       // of these
 };
 
 }  // namespace

@@ -54,12 +54,6 @@ std::vector<Slot> GroupedNodes::JoinedSince(GroupIndex group, int64_t asked_ms, 
   return joined;
 }
 
-bool GroupedNodes::MoreComeElsewhere(GroupIndex group) const {
-  const NodeGroup& of = problem_.groups[group];
-  return of.model.has_value() && !of.model->zones.empty() &&
-         of.target > static_cast<int64_t>(nodes_[group].size());
-}
-
 std::vector<GroupedNodes::Aged> GroupedNodes::Newest(GroupIndex group) const {
   const ClusterState& cluster = *problem_.drain.cluster;
   std::vector<Aged> newest;
@@ -76,7 +70,7 @@ std::vector<GroupedNodes::Aged> GroupedNodes::Newest(GroupIndex group) const {
 }
 
 bool PurchaseJudge::HasHelped(GroupIndex group, size_t pods, Purchase* purchase) {
-  if (!purchase->asked_ms.has_value() || nodes_.MoreComeElsewhere(group)) return false;
+  if (!purchase->asked_ms.has_value()) return false;
   const std::vector<Slot> nodes = nodes_.JoinedSince(group, *purchase->asked_ms, kMostJudged);
   std::string why;
   for (const Slot slot : nodes) {

@@ -29,9 +29,6 @@ class GroupedNodes {
   // Returns the nodes of the group that have joined since then and are in a state that lasts, the newest
   // first, at most `most`.
   std::vector<Slot> JoinedSince(GroupIndex group, int64_t asked_ms, size_t most);
-  // Returns whether nodes of the group are on their way that may be in another zone than those that are
-  // there.
-  bool MoreComeElsewhere(GroupIndex group) const;
 
  private:
   // A node, and the negative time of its creation, in seconds.

@@ -143,10 +143,7 @@ void ForEachAsked(const LoopProblem& problem, const PendingByKey& pods_of, LoopM
 void FillInModelKeys(LoopProblem* problem) {
   problem->model_keys.clear();
   for (const NodeGroup& group : problem->groups) {
-    // A node that is in another zone than the plan hoped for changes the zone of the next one, and nothing
-    // else.
-    problem->model_keys.push_back(group.model.has_value() ? FingerprintInAnyZone(*group.model, problem->names)
-                                                          : 0);
+    problem->model_keys.push_back(group.model.has_value() ? group.model->Fingerprint() : 0);
   }
 }
 

@@ -222,9 +222,9 @@ void EncodeModel(const NodeGroup& group, v1::GroupSight* message) {
   if (!group.model.has_value()) return;
   message->set_model_source(std::string(Name(group.model->source)));
   message->set_model_nodes(group.model->nodes);
-  for (const ModelZone& zone : group.model->zones) {
+  for (const std::string& zone : group.model->zones) {
     if (message->model_zones_size() < kMostModelZones)
-      message->add_model_zones(Printable(zone.name, kMostZoneBytes));
+      message->add_model_zones(Printable(zone, kMostZoneBytes));
   }
 }
 

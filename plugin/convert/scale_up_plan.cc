@@ -125,17 +125,18 @@ void EncodeExisting(const std::vector<ExistingUse>& uses, const Snapshot& snapsh
 void EncodePlan(const ScaleUpPlan& plan, const NodeGroups& groups,
                 const StrongVector<GrowableIndex, GroupIndex>& positions, PodEntries* entries,
                 v1::PlanScaleUpResponse* response) {
-  StrongVector<GroupIndex, int64_t> growth(groups.size(), 0);
+  const auto group_at = [&](GrowableIndex planned) -> const NodeGroup& { return groups[positions[planned]]; };
+  StrongVector<GrowableIndex, int64_t> growth(positions.size(), 0);
   for (const PlannedNodes& nodes : plan.nodes) {
-    growth[positions[nodes.group]] += nodes.nodes;
+    growth[nodes.group] += nodes.nodes;
     EncodeNodes(nodes, positions[nodes.group], entries, response);
   }
-  for (const GroupIndex group : growth.indices()) {
+  for (const GrowableIndex group : growth.indices()) {
     if (growth[group] == 0) continue;
     v1::GroupGrowth* const message = response->add_groups();
-    message->set_node_group(groups[group].name);
+    message->set_node_group(group_at(group).name);
     message->set_node_count(ToInt32(growth[group]));
-    message->set_usd_per_hour(UsdOf(groups[group]) * static_cast<double>(growth[group]));
+    message->set_usd_per_hour(UsdOf(group_at(group)) * static_cast<double>(growth[group]));
   }
   for (size_t pods = 0; pods < plan.unplaced.size(); ++pods) {
     entries->Take(static_cast<int32_t>(pods), plan.unplaced[pods], response->mutable_unplaced());
@@ -149,7 +150,7 @@ void EncodePlan(const ScaleUpPlan& plan, const NodeGroups& groups,
   response->set_cut_short_by(std::string(Name(plan.cut_short_by)));
   if (!plan.best_single.group.has_value()) return;
   v1::SingleGrowth* const single = response->mutable_best_single();
-  single->set_node_group(groups[positions[*plan.best_single.group]].name);
+  single->set_node_group(group_at(*plan.best_single.group).name);
   single->set_node_count(ToInt32(plan.best_single.nodes));
   single->set_pods(plan.best_single.pods);
   single->set_usd_per_hour(plan.best_single.cost);

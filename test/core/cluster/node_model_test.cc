@@ -34,11 +34,6 @@ class Group {
         ModelOfNewNode(cluster_.state(), {stated, nodes_, lacking_}, startup_taints_, cluster_.names());
     return model.value_or(NodeModel());
   }
-  static std::vector<std::string> ZonesOf(const NodeModel& model) {
-    std::vector<std::string> zones;
-    for (const ModelZone& zone : model.zones) zones.push_back(absl::StrCat(zone.name, ":", zone.nodes));
-    return zones;
-  }
   std::string LabelOf(const NodeModel& model, const std::string& key) {
     const std::string* const value = model.shape.labels.Find(key);
     return value == nullptr ? "" : *value;
@@ -144,33 +139,9 @@ TEST_F(NodeModelTest, TheNextNodeComesToTheZoneWithTheFewest) {
   EXPECT_EQ(LabelOf(model, "topology.ebs.csi.aws.com/zone"), "c");
   EXPECT_EQ(LabelOf(model, "topology.k8s.aws/zone-id"), "id-c");
   EXPECT_EQ(LabelOf(model, "topology.kubernetes.io/region"), "r");
-  EXPECT_THAT(ZonesOf(model), ElementsAre("a:2", "b:2", "c:1"));
+  EXPECT_THAT(model.zones, ElementsAre("a", "b", "c"));
   in("c");
   EXPECT_EQ(LabelOf(Model(), kZone), "a") << "the first by name among equals";
-}
-
-// A cloud names one zone of a group that has several, and does not know the labels of CSI drivers.
-TEST_F(NodeModelTest, NodesShowTheZonesThatATemplateLeavesOut) {
-  constexpr char kCsi[] = "topology.ebs.csi.aws.com/zone";
-  const NodeShape stated = cluster_.Shape(FitNode{.name = "t", .labels = {{kZone, "b"}, {"pool", "x"}}});
-  Add({.labels = {{kZone, "b"}, {kCsi, "b"}}});
-  EXPECT_THAT(Model(&stated).zones, IsEmpty()) << "no other one is known";
-  Add({.labels = {{kZone, "a"}, {kCsi, "a"}}});
-  Add({});  // not labelled yet
-  NodeModel model = Model(&stated);
-  EXPECT_THAT(ZonesOf(model), ElementsAre("a:1", "b:1"));
-  EXPECT_EQ(model.stated_zone, 1U);
-  EXPECT_EQ(LabelOf(model, kZone), "b");
-  const NodeModel in_a = InZone(model, model.zones[0], cluster_.names());
-  EXPECT_EQ(in_a.shape.labels, Labels(std::vector<Label>{{kZone, "a"}, {kCsi, "a"}, {"pool", "x"}}));
-  EXPECT_NE(in_a.Fingerprint(), model.Fingerprint());
-  const uint64_t any = FingerprintInAnyZone(model, cluster_.names());
-  Add({.labels = {{kZone, "a"}, {kCsi, "a"}}});
-  EXPECT_EQ(FingerprintInAnyZone(Model(&stated), cluster_.names()), any) << "the same zones";
-  Add({.labels = {{kZone, "c"}}});
-  model = Model(&stated);
-  EXPECT_THAT(ZonesOf(model), ElementsAre("a:2", "b:1", "c:1"));
-  EXPECT_NE(FingerprintInAnyZone(model, cluster_.names()), any);
 }
 
 TEST_F(NodeModelTest, OneZoneIsNoChoice) {
