@@ -187,7 +187,7 @@ void SetFingerprint(NodeShape* shape) {
   for (const Taint& taint : shape->taints) taint.AddTo(&builder);
   builder.Add(int64_t{shape->unschedulable});
   builder.Add(absl::string_view(shape->csi_node));
-  builder.Add(static_cast<int64_t>(shape->volume_limits.size()));
+  // Shapes without any keep the fingerprint that they had in states of older releases.
   for (const auto& [driver, volumes] : shape->volume_limits) {
     builder.Add(absl::string_view(driver));
     builder.Add(volumes);

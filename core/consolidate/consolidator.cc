@@ -192,6 +192,7 @@ ConsolidationPlan Consolidator::Plan(Snapshot* snapshot, const ConsolidationProb
   const uint64_t groups = FingerprintOf(problem, options);
   if (groups != groups_) tried_.clear();
   groups_ = groups;
+  planned_s_ = problem.now_s;
   ConsolidationPlan plan;
   const ScopedFork whole(snapshot);
   TrialCluster trial_cluster(snapshot, problem, options, budget);

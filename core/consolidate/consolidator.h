@@ -27,6 +27,10 @@ class Consolidator {
   bool Due(const ConsolidationProblem& problem, const ConsolidationOptions& options) const;
   // When it is due again although nothing changes, in seconds since 1970; nullopt: nothing was asked.
   std::optional<int64_t> next_s() const { return next_s_; }
+  // Returns whether the last plan is younger than so many seconds.
+  bool PlannedWithin(int64_t seconds, int64_t now_s) const {
+    return planned_s_.has_value() && now_s - *planned_s_ < seconds;
+  }
   // Returns the bill of the last plan.
   const ConsolidationBill& bill() const { return bill_; }
 
@@ -39,6 +43,7 @@ class Consolidator {
   uint64_t groups_ = 0;  // a hash of groups and options that it was tried with
   uint64_t asked_ = 0;   // a hash of the last question
   std::optional<int64_t> next_s_;
+  std::optional<int64_t> planned_s_;
   ConsolidationBill bill_;
 };
 

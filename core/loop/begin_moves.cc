@@ -16,6 +16,9 @@
 namespace loadline {
 namespace {
 
+// In a busy cluster each loop has another question. Chosen: a search in each minute takes little of the time.
+constexpr int64_t kSecondsBetweenBusySearches = 60;
+
 // Returns whether moves may begin as far as the whole cluster decides: one wave is carried out at a time, and
 // the state of the cluster is known.
 bool MayBegin(const LoopProblem& problem, const LoopPlan& plan) {
@@ -218,6 +221,7 @@ void BeginMoves(const LoopProblem& problem, const CountsOfGroups& counts, const 
   // While the delay after growth or removals is renewed again and again, the drains of a move would never
   // begin.
   if (busy.any() && drain.nothing_leaves) return;
+  if (busy.any() && consolidator->PlannedWithin(kSecondsBetweenBusySearches, problem.drain.now_s)) return;
   const NodeGroups with_busy = busy.any() ? GroupsForMoves(problem.groups, busy) : NodeGroups();
   const NodeGroupSpan groups = busy.any() ? with_busy : problem.groups;
   ConsolidationQuestion question =

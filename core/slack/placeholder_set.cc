@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 namespace loadline {
@@ -260,30 +261,35 @@ PlaceholderSet::Replaced PlaceholderSet::PlaceInstead(const PlaceholderGroup& wa
                                                       const PlaceholderGroup& excess, int64_t most,
                                                       std::span<const int32_t> classes) {
   Replaced done;
-  while (Find(excess) != nullptr && !Find(wanted)->unplaced.empty()) {
-    absl::btree_map<absl::string_view, std::vector<int64_t>> by_node;
-    for (const int64_t id : Find(excess)->ids) {
-      const size_t node = ItemOf(id).node;
-      if (node == kNoNode) continue;
-      const SlackNode& content = nodes_[node].content;
-      if (std::find(classes.begin(), classes.end(), content.node_class) == classes.end()) continue;
-      by_node[content.name].push_back(id);
+  const Members* const there = Find(excess);
+  if (there == nullptr) return done;
+  absl::btree_map<size_t, std::vector<int64_t>> by_node;
+  for (const int64_t id : there->ids) {
+    const size_t node = ItemOf(id).node;
+    if (node == kNoNode) continue;
+    const int32_t node_class = nodes_[node].content.node_class;
+    if (std::find(classes.begin(), classes.end(), node_class) != classes.end()) by_node[node].push_back(id);
+  }
+  absl::btree_set<std::tuple<int64_t, std::string, size_t>> order;  // how many have to be removed, name, node
+  const auto add = [&](size_t node) {
+    const std::optional<int64_t> count =
+        RemovedFor(node, wanted.size, excess.size, std::ssize(by_node.at(node)));
+    if (count.has_value()) order.emplace(*count, nodes_[node].content.name, node);
+  };
+  for (const auto& [node, ids] : by_node) add(node);
+  while (!order.empty() && !Find(wanted)->unplaced.empty()) {
+    const auto [count, name, node] = *order.begin();
+    if (count > most - done.removed) break;
+    order.erase(order.begin());
+    std::vector<int64_t>& ids = by_node.at(node);
+    for (int64_t i = 0; i < count; ++i) {
+      Remove(ids.back());
+      ids.pop_back();
     }
-    std::vector<int64_t> fewest;
-    size_t best = kNoNode;
-    for (const auto& [name, ids] : by_node) {
-      const size_t node = ItemOf(ids.front()).node;
-      const std::optional<int64_t> count =
-          RemovedFor(node, wanted.size, excess.size, std::min(most - done.removed, std::ssize(ids)));
-      if (!count.has_value() || (best != kNoNode && *count >= std::ssize(fewest))) continue;
-      fewest.assign(ids.end() - *count, ids.end());
-      best = node;
-    }
-    if (best == kNoNode) break;
-    for (const int64_t id : fewest) Remove(id);
-    Attach(*Find(wanted)->unplaced.begin(), best);
-    done.removed += std::ssize(fewest);
+    Attach(*Find(wanted)->unplaced.begin(), node);
+    done.removed += count;
     ++done.placed;
+    add(node);
   }
   return done;
 }

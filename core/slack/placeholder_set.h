@@ -131,7 +131,7 @@ class PlaceholderSet {
   // the node where it was last, else where it leaves least cpu, then memory; ties by name. Returns how many.
   int64_t Place(const PlaceholderGroup& group, std::span<const int32_t> classes);
   // Puts placeholders of `wanted` that have no node onto nodes of `classes` where fewest of `excess` have to
-  // be removed for each; ties by name, the highest id first. Removes at most `most`. Cost: O(placed *
+  // be removed for each; ties by name, the highest id first. Removes at most `most`. Cost: O(excess * log
   // excess).
   struct Replaced {
     int64_t placed = 0;
