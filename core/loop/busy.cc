@@ -33,9 +33,8 @@ std::vector<PendingPods> PodsWithoutNode(const LoopPlan& plan) {
 }
 
 // Marks the groups whose new nodes take one of the pods. Nobody knows about a group without a model.
-void MarkWanted(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& plan,
-                std::vector<PendingPods> pods, Snapshot* snapshot, WorkBudget* budget,
-                StrongVector<GroupIndex, bool>* groups) {
+void MarkWanted(const LoopProblem& problem, std::vector<PendingPods> pods, Snapshot* snapshot,
+                WorkBudget* budget, StrongVector<GroupIndex, bool>* groups) {
   const size_t kinds = pods.size();
   if (kinds == 0) return;
   const ScopedFork fork(snapshot);
@@ -43,8 +42,6 @@ void MarkWanted(const LoopProblem& problem, const CountsOfGroups& counts, const 
   TrialMemory memory(budget);
   for (const GroupIndex group : groups->indices()) {
     const NodeGroup& of = problem.groups[group];
-    // A group that may not grow gets no nodes for moves either, and pods may wait for it without end.
-    if (MayAdd(problem, counts, plan, group) == 0) continue;
     if (!of.model.has_value()) (*groups)[group] = true;
     if ((*groups)[group] || !memory.Node(*snapshot)) continue;
     const NodeIndex node = nodes.AddCopy(TemplateOf(of, "/wanted"), &memory);
@@ -85,7 +82,7 @@ BusyObjects FindBusyObjects(const LoopProblem& problem, const CountsOfGroups& co
     const bool of_leaving_node = static_cast<size_t>(place.pods) >= problem.pending.size();
     if (of_leaving_node && !place.group.has_value()) busy.expecting.insert(snapshot->slot(place.node));
   }
-  MarkWanted(problem, counts, plan, PodsWithoutNode(plan), snapshot, budget, &busy.groups);
+  MarkWanted(problem, PodsWithoutNode(plan), snapshot, budget, &busy.groups);
   return busy;
 }
 

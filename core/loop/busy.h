@@ -12,8 +12,8 @@ namespace loadline {
 
 // The groups and nodes that are not at rest.
 struct BusyObjects {
-  // Groups that grow, that have upcoming nodes or take nodes back, and groups that may grow and suit pods
-  // that wait for a node that does not exist yet: these pods get whatever becomes free there.
+  // Groups that grow, that have upcoming nodes or take nodes back, and groups whose new nodes suit pods that
+  // wait for a node that does not exist yet: these pods get whatever becomes free there.
   StrongVector<GroupIndex, bool> groups;
   // Groups of which a node is being deleted.
   StrongVector<GroupIndex, bool> shrinking;
