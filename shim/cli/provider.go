@@ -134,11 +134,13 @@ func (f *providerFlags) run(ctx context.Context, settings *config.Configuration)
 	if err != nil {
 		return err
 	}
-	conn, err := engine.Open(settings.Engine)
-	if err != nil {
-		return err
+	var prices *serve.Prices
+	if conn, err := engine.Open(settings.Engine); err != nil {
+		klog.ErrorS(err, "What nodes cost is not known: no engine reads the price lists. Groups grow all the same")
+	} else {
+		defer conn.Close()
+		prices = serve.NewPrices(loadlinev1.NewAutoscalerClient(conn), files.Prices)
 	}
-	defer conn.Close()
 	provider, closeProvider, err := providers.Open(&settings.CloudProvider, cluster)
 	if err != nil {
 		return err
@@ -157,7 +159,7 @@ func (f *providerFlags) run(ctx context.Context, settings *config.Configuration)
 		return err
 	}
 	server := grpc.NewServer(options...)
-	serve.New(provider, serve.NewPrices(loadlinev1.NewAutoscalerClient(conn), files.Prices)).Register(server)
+	serve.New(provider, prices).Register(server)
 	defer context.AfterFunc(ctx, server.Stop)()
 	klog.InfoS("Provider answers", "kind", settings.CloudProvider.Kind, "address", f.listen)
 	if err := server.Serve(listener); err != nil && ctx.Err() == nil {
