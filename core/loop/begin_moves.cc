@@ -217,11 +217,14 @@ ConsolidationOptions OptionsOf(const LoopProblem& problem, const DrainProblem& d
 void BeginMoves(const LoopProblem& problem, const CountsOfGroups& counts, const DrainProblem& drain,
                 Consolidator* consolidator, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan) {
   if (!MayBegin(problem, *plan)) return;
-  const BusyObjects busy = FindBusyObjects(problem, counts, *plan, snapshot, budget);
+  BusyObjects busy = FindBusyObjects(problem, counts, *plan, *snapshot);
   // While the delay after growth or removals is renewed again and again, the drains of a move would never
   // begin.
-  if (busy.any() && drain.nothing_leaves) return;
-  if (busy.any() && consolidator->PlannedWithin(kSecondsBetweenBusySearches, problem.drain.now_s)) return;
+  const bool waits =
+      drain.nothing_leaves || consolidator->PlannedWithin(kSecondsBetweenBusySearches, problem.drain.now_s);
+  if (busy.any() && waits) return;
+  MarkWanted(problem, *plan, snapshot, budget, &busy);
+  if (busy.any() && waits) return;
   const NodeGroups with_busy = busy.any() ? GroupsForMoves(problem.groups, busy) : NodeGroups();
   const NodeGroupSpan groups = busy.any() ? with_busy : problem.groups;
   ConsolidationQuestion question =

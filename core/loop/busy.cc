@@ -32,29 +32,6 @@ std::vector<PendingPods> PodsWithoutNode(const LoopPlan& plan) {
   return pods;
 }
 
-// Marks the groups whose new nodes take one of the pods. Nobody knows about a group without a model.
-void MarkWanted(const LoopProblem& problem, std::vector<PendingPods> pods, Snapshot* snapshot,
-                WorkBudget* budget, StrongVector<GroupIndex, bool>* groups) {
-  const size_t kinds = pods.size();
-  if (kinds == 0) return;
-  const ScopedFork fork(snapshot);
-  Estimator nodes(snapshot, &problem.scale_down.fit, std::move(pods), problem.daemons, budget);
-  TrialMemory memory(budget);
-  for (const GroupIndex group : groups->indices()) {
-    const NodeGroup& of = problem.groups[group];
-    if (!of.model.has_value()) (*groups)[group] = true;
-    if ((*groups)[group] || !memory.Node(*snapshot)) continue;
-    const NodeIndex node = nodes.AddCopy(TemplateOf(of, "/wanted"), &memory);
-    for (size_t i = 0; i < kinds && !(*groups)[group]; ++i) {
-      PodFit& fit = nodes.fit(i);
-      fit.Refresh(budget);
-      if (!budget->Spend(fit.UnitsPerNode())) break;
-      (*groups)[group] = fit.Fits(node);
-    }
-  }
-  if (budget->ended() || nodes.cut_short_by() != BudgetEnd::kNotEnded) groups->assign(groups->size(), true);
-}
-
 }  // namespace
 
 bool BusyObjects::any() const {
@@ -63,7 +40,7 @@ bool BusyObjects::any() const {
 }
 
 BusyObjects FindBusyObjects(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& plan,
-                            Snapshot* snapshot, WorkBudget* budget) {
+                            const Snapshot& snapshot) {
   BusyObjects busy;
   busy.groups.assign(counts.size(), false);
   busy.shrinking.assign(counts.size(), false);
@@ -80,10 +57,33 @@ BusyObjects FindBusyObjects(const LoopProblem& problem, const CountsOfGroups& co
   }
   for (const ExpectedPlace& place : plan.expected) {
     const bool of_leaving_node = static_cast<size_t>(place.pods) >= problem.pending.size();
-    if (of_leaving_node && !place.group.has_value()) busy.expecting.insert(snapshot->slot(place.node));
+    if (of_leaving_node && !place.group.has_value()) busy.expecting.insert(snapshot.slot(place.node));
   }
-  MarkWanted(problem, PodsWithoutNode(plan), snapshot, budget, &busy.groups);
   return busy;
+}
+
+void MarkWanted(const LoopProblem& problem, const LoopPlan& plan, Snapshot* snapshot, WorkBudget* budget,
+                BusyObjects* busy) {
+  std::vector<PendingPods> pods = PodsWithoutNode(plan);
+  const size_t kinds = pods.size();
+  if (kinds == 0) return;
+  const ScopedFork fork(snapshot);
+  Estimator nodes(snapshot, &problem.scale_down.fit, std::move(pods), problem.daemons, budget);
+  TrialMemory memory(budget);
+  for (const GroupIndex group : busy->groups.indices()) {
+    const NodeGroup& of = problem.groups[group];
+    if (!of.model.has_value()) busy->groups[group] = true;
+    if (busy->groups[group] || !memory.Node(*snapshot)) continue;
+    const NodeIndex node = nodes.AddCopy(TemplateOf(of, "/wanted"), &memory);
+    for (size_t i = 0; i < kinds && !busy->groups[group]; ++i) {
+      PodFit& fit = nodes.fit(i);
+      fit.Refresh(budget);
+      if (!budget->Spend(fit.UnitsPerNode())) break;
+      busy->groups[group] = fit.Fits(node);
+    }
+  }
+  if (budget->ended() || nodes.cut_short_by() != BudgetEnd::kNotEnded)
+    busy->groups.assign(busy->groups.size(), true);
 }
 
 }  // namespace loadline

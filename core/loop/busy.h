@@ -28,10 +28,15 @@ struct BusyObjects {
   bool MayProvide(GroupIndex group) const { return !groups[group] && !shrinking[group]; }
 };
 
-// `plan`: with its growth. If the budget ends, no group is known to be at rest. The snapshot is as before
-// when the call returns. Cost: O(nodes + kinds of pods without a node * groups).
+// Finds all but the groups that waiting pods need. `plan`: with its growth. Cost: O(nodes).
 BusyObjects FindBusyObjects(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& plan,
-                            Snapshot* snapshot, WorkBudget* budget);
+                            const Snapshot& snapshot);
+
+// Marks the groups whose new nodes suit pods that wait for a node that does not exist yet. Nobody knows about
+// a group without a model. If the budget ends, no group is known to be at rest. The snapshot is as before
+// when the call returns. Cost: O(kinds of pods without a node * groups).
+void MarkWanted(const LoopProblem& problem, const LoopPlan& plan, Snapshot* snapshot, WorkBudget* budget,
+                BusyObjects* busy);
 
 }  // namespace loadline
 

@@ -34,7 +34,7 @@ void EndStuckMoves(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* b
 // window. A move uses only nodes and groups that are at rest, see busy.h, whatever happens elsewhere. Begins
 // the first wave, as far as the limits allow, and grows groups for it. While other nodes are added or
 // removed, nothing begins during a delay after that. Sets the bill if the whole cluster is at rest. `drain`:
-// the question of this loop. Cost: that of FindBusyObjects() and Consolidator::Plan().
+// the question of this loop. Cost: that of FindBusyObjects(), MarkWanted() and Consolidator::Plan().
 void BeginMoves(const LoopProblem& problem, const CountsOfGroups& counts, const DrainProblem& drain,
                 Consolidator* consolidator, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan);
 

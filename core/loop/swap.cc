@@ -159,7 +159,7 @@ void SwapForLess(const LoopProblem& problem, const CountsOfGroups& counts, Snaps
   const WorkPhase phase(budget, kForSwap);
   const Swap swap(problem, counts, snapshot, budget, *plan);
   for (const GroupIndex group : given_up.indices()) {
-    if (given_up[group] > 0 && swap.IsForFurtherPods(group)) given_up[group] = 0;
+    if (given_up[group] > 0 && problem.looks_ahead && swap.IsForFurtherPods(group)) given_up[group] = 0;
   }
   if (none()) return;
   const Attempt anew = swap.PlanWithout(given_up);

@@ -248,7 +248,7 @@ int64_t PlaceholderSet::Place(const PlaceholderGroup& group, std::span<const int
 std::optional<int64_t> PlaceholderSet::RemovedFor(size_t node, const CpuMemory& size,
                                                   const CpuMemory& removed, int64_t there) const {
   const Node& at = nodes_[node];
-  for (int64_t count = 1; count <= there; ++count) {
+  for (int64_t count = 0; count <= there; ++count) {
     const CpuMemory taken = Minus(at.taken, Times(removed, count));
     if (at.slots + count > 0 && Within(Plus(size, Plus(at.content.real, taken)), at.content.allocatable)) {
       return count;

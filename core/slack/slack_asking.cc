@@ -65,7 +65,7 @@ GrowthSketch::Allowed SlackPlanner::AllowedFor(const SlackClassView* of, const P
 void SlackPlanner::AskForClass(const SlackClassView& of, ClassSlack* slack, Turn* turn) {
   std::vector<AskedPlaceholders> asked;
   for (const PlaceholderGroup& group : GroupsOf(of.key.name)) {
-    const int64_t unplaced = static_cast<int64_t>(set_.Find(group)->unplaced.size());
+    const int64_t unplaced = WithoutNode(group, *turn);
     if (unplaced == 0) continue;
     if (group.kind == PlaceholderKind::kStandard && RunsAway(turn->question.options, of.empty, group.size)) {
       RaiseStatus(SlackStatus::kLimited, "each further node would ask for as much slack as it takes", slack);

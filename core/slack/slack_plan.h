@@ -37,9 +37,9 @@ struct ClassSlack {
   CpuMemory reserved;  // kept for the biggest pods, and copies of pods that have their place here
   CpuMemory unit;      // what one placeholder may have
   Pieces pieces;       // as they would be made anew
-  CpuMemory sum;       // of all placeholders, with `reserved`
+  CpuMemory sum;       // of placeholders that have a node or are to have one, with `reserved`
   CpuMemory ready;     // of those that fit now
-  int64_t count = 0;   // of all placeholders
+  int64_t count = 0;   // of the same
   int64_t placed = 0;  // of them, those that fit now
   SlackStatus status = SlackStatus::kReady;
   std::string reason;

@@ -234,19 +234,17 @@ std::vector<std::vector<int32_t>> SlackPlanner::Place(Turn* turn) {
 
 void SlackPlanner::UseExcess(const std::vector<std::vector<int32_t>>& may_be_on, Turn* turn) {
   for (auto& [excess, count] : turn->excess) {
-    const int64_t without_node = std::min(count, std::ssize(set_.Find(excess)->unplaced));
-    Shrink(excess, without_node, turn->plan);
-    count -= without_node;
-  }
-  for (auto& [excess, count] : turn->excess) {
-    for (size_t i = 0; i < may_be_on.size() && count > 0; ++i) {
+    // Those that have no node keep nobody from one, and are the first that will be removed.
+    int64_t on_nodes = count - std::ssize(set_.Find(excess)->unplaced);
+    for (size_t i = 0; i < may_be_on.size(); ++i) {
       if (may_be_on[i].empty()) continue;
       for (const PlaceholderGroup& wanted : GroupsOf(turn->views[i].key.name)) {
-        if (wanted == excess || !turn->budget->Spend(CountOf(excess))) continue;
-        const PlaceholderSet::Replaced replaced = set_.PlaceInstead(wanted, excess, count, may_be_on[i]);
+        if (on_nodes <= 0 || wanted == excess || !turn->budget->Spend(CountOf(excess))) continue;
+        const PlaceholderSet::Replaced replaced = set_.PlaceInstead(wanted, excess, on_nodes, may_be_on[i]);
         turn->plan->placed += replaced.placed;
         turn->plan->removed += replaced.removed;
         count -= replaced.removed;
+        on_nodes -= replaced.removed;
       }
     }
   }
@@ -296,7 +294,7 @@ SlackPlan SlackPlanner::Plan(const SlackQuestion& question, WorkBudget* budget) 
   if (std::exchange(restored_without_places_, false)) RemoveUnplaced(&turn);
   for (size_t i = 0; i < turn.views.size(); ++i) {
     AskForClass(turn.views[i], &plan.classes[i], &turn);
-    SumUp(turn.views[i], &plan.classes[i]);
+    SumUp(turn.views[i], turn, &plan.classes[i]);
   }
   for (const auto& [group, members] : set_.groups()) {
     plan.shapes.push_back({group, static_cast<int64_t>(members.ids.size()), members.placed()});

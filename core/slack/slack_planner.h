@@ -117,8 +117,8 @@ class SlackPlanner {
   std::vector<std::vector<int32_t>> Place(Turn* turn);
   void RemoveUnplaced(Turn* turn);
   void PlaceClass(const std::string& owner, const std::vector<int32_t>& classes, Turn* turn);
-  // Removes placeholders that are kept beyond what is wanted, where they have no node, or keep wanted ones
-  // from theirs: no node is asked for because of them. `may_be_on`: classes by position of their views.
+  // Removes placeholders that are kept beyond what is wanted where they keep wanted ones from a node: none is
+  // asked for because of them. `may_be_on`: classes by position of their views.
   void UseExcess(const std::vector<std::vector<int32_t>>& may_be_on, Turn* turn);
 
   // slack_copies.cc: copies of pods, and pods that wait.
@@ -135,7 +135,10 @@ class SlackPlanner {
   bool SetReserve(const std::string& owner, const std::vector<CpuMemory>& reserve, bool take_away,
                   Turn* turn);
   bool SetStandard(int64_t most, const CpuMemory& room, bool take_away, const ClassSlack& slack, Turn* turn);
-  void SumUp(const SlackClassView& of, ClassSlack* slack) const;
+  void SumUp(const SlackClassView& of, const Turn& turn, ClassSlack* slack) const;
+  // Returns how many of a group have no node and are to have one: the rest is beyond what is wanted, and
+  // waits for the removal delay.
+  int64_t WithoutNode(const PlaceholderGroup& group, const Turn& turn) const;
   // Adds none when the memory of the budget ends: the next plan does.
   void Grow(const PlaceholderGroup& group, int64_t count, Turn* turn);
   void Shrink(const PlaceholderGroup& group, int64_t count, SlackPlan* plan);

@@ -1,6 +1,7 @@
 // Step D: how many placeholders a class is to have.
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/amount.h"
 #include "core/base/quantity.h"
@@ -183,14 +184,20 @@ bool SlackPlanner::SetStandard(int64_t most, const CpuMemory& room, bool take_aw
   return oversize || (count > target && !take_away);
 }
 
-void SlackPlanner::SumUp(const SlackClassView& of, ClassSlack* slack) const {
+int64_t SlackPlanner::WithoutNode(const PlaceholderGroup& group, const Turn& turn) const {
+  const int64_t unplaced = std::ssize(set_.Find(group)->unplaced);
+  const auto excess = absl::c_find_if(turn.excess, [&](const auto& entry) { return entry.first == group; });
+  return excess == turn.excess.end() ? unplaced : std::max<int64_t>(0, unplaced - excess->second);
+}
+
+void SlackPlanner::SumUp(const SlackClassView& of, const Turn& turn, ClassSlack* slack) const {
   slack->sum = SumOfReserve(of.mirrored, /*dedupe=*/false);
   slack->count = static_cast<int64_t>(of.mirrored.size());
   slack->placed = of.mirrored_placed;
   slack->ready = of.mirrored_ready;
   for (const PlaceholderGroup& group : GroupsOf(of.key.name)) {
     const PlaceholderSet::Members& members = *set_.Find(group);
-    const int64_t count = static_cast<int64_t>(members.ids.size());
+    const int64_t count = members.placed() + WithoutNode(group, turn);
     slack->sum = Plus(slack->sum, Times(group.size, count));
     slack->count += count;
     slack->placed += members.placed();

@@ -86,6 +86,7 @@ func TestLoopOfARecording(t *testing.T) {
 		{"-f - --loop 1", "\n1 node, 4 pods, 3 of them pending.", 0}, // as testdata/plan.yaml has
 		{"-f - --loop 3", "standard input: the recording holds no loop 3: its last one is 2", 1},
 		{"-f - --loop -1", "--loop -1: must be the number of a loop in a recording, which -f names", 2},
+		{"-f ../../docs/shop.yaml --loop 1", "--loop 1: nothing that -f names is a recording", 2},
 		{"--loop 1", "--loop 1: must be the number of a loop in a recording, which -f names", 2},
 	} {
 		out, errs, code := run(t, "loadline", both.String(), append([]string{"top"}, strings.Fields(c.args)...)...)
@@ -116,6 +117,18 @@ func TestAutoscalerRecords(t *testing.T) {
 	out, errs, code := run(t, "loadline", "", "replay", f.record)
 	if code != 0 || !strings.Contains(out, "/loadline.v1.ClusterState/Drop   the same, NotFound") {
 		t.Errorf("exit %d, %s%s", code, out, errs)
+	}
+	before, err := os.ReadFile(f.record)
+	if err != nil || len(before) == 0 {
+		t.Fatal(len(before), err)
+	}
+	next, err := f.open(&settings) // as another process does
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer next.Close()
+	if kept, err := os.ReadFile(f.record + ".1"); err != nil || !bytes.Equal(kept, before) {
+		t.Errorf("%d bytes of the former recording, want %d: %v", len(kept), len(before), err)
 	}
 	f.record = t.TempDir() // a folder
 	if _, err := f.open(&settings); err == nil || !strings.Contains(err.Error(), f.record) {

@@ -162,7 +162,11 @@ func (s *sourceFlags) read(ctx context.Context, stdin io.Reader, handler dump.Ha
 	}
 	if s.fromFile() {
 		handler.Loop = s.loop
-		return dump.ReadFiles(ctx, s.files, stdin, handler)
+		counts, err := dump.ReadFiles(ctx, s.files, stdin, handler)
+		if err == nil && s.loop > 0 && counts.Loop == 0 {
+			err = usagef("--loop %d: nothing that -f names is a recording", s.loop)
+		}
+		return counts, err
 	}
 	l := lister{kept: s.kept}
 	var err error

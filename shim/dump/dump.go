@@ -75,6 +75,8 @@ type Counts struct {
 	Nodes, Pods int
 	// Objects counts those of the kinds that Handler.Object and Handler.PlannerObject get, by kind.
 	Objects map[string]int
+	// Loop is the number of the loop of a recording that was read, from 1; 0: none was.
+	Loop int
 	// Minor is the release of Kubernetes by which pods that are being resized count in a recording; 0: nobody says.
 	Minor int32
 	// Ignored counts objects of kinds that play no part, by kind.

@@ -42,7 +42,7 @@ func (d *reader) readRecording(in io.Reader) error {
 		d.handler.Note(fmt.Sprintf("%s: the cluster is that of loop %d, of %s, as the engine was given it", d.name,
 			loop.Number, loop.Time().Format(time.RFC3339)))
 	}
-	d.counts.Minor = loop.Minor
+	d.counts.Loop, d.counts.Minor = loop.Number, loop.Minor
 	nodes, err := loop.Nodes()
 	if err != nil {
 		return err

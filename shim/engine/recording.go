@@ -58,8 +58,8 @@ func (r *recorder) Invoke(ctx context.Context, method string, args, reply any, o
 	return callErr
 }
 
-// Bounded writes up to some bytes, and nothing after an error, which callers do not get: a recording delays nobody. It
-// writes all that one call of Write gets, or nothing.
+// Bounded writes up to some bytes, and nothing after an error, which callers do not get: a full disk ends a recording
+// alone. Of what one call of Write gets, it writes all or nothing where the bound ends it.
 type Bounded struct {
 	W    io.Writer
 	Left int64

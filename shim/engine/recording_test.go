@@ -128,7 +128,7 @@ type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("full") }
 
-// A recording that is full, or that cannot be written, delays nobody, and ends behind whole calls.
+// A recording that is full, or that cannot be written, fails no call, and ends behind whole calls.
 func TestBoundedRecordingEndsBehindAWholeCall(t *testing.T) {
 	var file bytes.Buffer
 	for _, c := range []struct {

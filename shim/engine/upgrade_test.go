@@ -228,8 +228,7 @@ func (u *upgrade) checkTimers(t *testing.T, answer *loadlinev1.PlanLoopResponse,
 	}
 }
 
-// checkSlack: placeholders that the release keeps on nodes are kept under their numbers. Those beyond what is wanted are
-// no longer kept without a node.
+// checkSlack: placeholders that the release keeps are kept under their numbers.
 func (u *upgrade) checkSlack(t *testing.T, answer *loadlinev1.PlanLoopResponse, seen map[string]int) {
 	t.Helper()
 	now := map[int64]string{}
@@ -238,9 +237,6 @@ func (u *upgrade) checkSlack(t *testing.T, answer *loadlinev1.PlanLoopResponse, 
 	}
 	kept := map[int64]string{}
 	for _, p := range u.released.GetState().GetSlack().GetPlaceholders() {
-		if p.GetNode() == "" && p.GetNodeName() == 0 {
-			continue
-		}
 		kept[p.GetId()] = fmt.Sprint(p.GetMilliCpu(), p.GetMemoryBytes())
 	}
 	for _, p := range u.question.GetState().GetSlack().GetPlaceholders() {

@@ -24,7 +24,8 @@ type writer struct {
 func (w *writer) call(method string, request proto.Message, code int32) {
 	data, err := proto.Marshal(request)
 	if err == nil {
-		_, err = protodelim.MarshalTo(w, &loadlinev1.RecordedCall{Method: "/loadline.v1." + method, Request: data, Code: code})
+		call := &loadlinev1.RecordedCall{Method: "/loadline.v1." + method, Request: data, Code: code}
+		_, err = protodelim.MarshalTo(w, call)
 	}
 	if err != nil {
 		w.Fatal(err)

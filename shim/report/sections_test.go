@@ -57,7 +57,8 @@ func TestSections(t *testing.T) {
 			t.Errorf("the page does not say %q", want)
 		}
 	}
-	if far := slices.IndexFunc(texts, func(s string) bool { return strings.HasSuffix(s, " (longer than drawn)") }); far < 0 {
+	isCut := func(s string) bool { return strings.HasSuffix(s, " (longer than drawn)") }
+	if far := slices.IndexFunc(texts, isCut); far < 0 {
 		t.Error("the page does not say that a bar is longer than drawn")
 	}
 	// The scale ends at 4: 220 units, 55 per load line. node2: 5/8 and 4/8 of it; the absurd bar fills the scale. The pod

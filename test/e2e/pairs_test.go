@@ -63,8 +63,8 @@ var linePairs = []pair{{
 	groups: []pairGroup{{pool("higher", 0, 3, 8, 1), 1, 2, 2}},
 	loads:  []pairLoad{{name: "higher", bound: []string{"higher-1", "higher-1"}, cpu: "1", limit: "5901m"}},
 }, {
-	// 2 + 0.7 of 4 cpu are 67.5 %, below 70 %, and limits of 2 x 2.5 + 1.001 above the line of 6: the pod starves, and one node
-	// is added. Then 33.75 % are above the threshold of 30 %.
+	// 2 + 0.7 of 4 cpu are 67.5 %, below 70 %, and limits of 2 x 2.5 + 1.001 above the line of 6: the pod starves, and
+	// one node is added. Then 33.75 % are above the threshold of 30 %.
 	name: "line-sized", groups: []pairGroup{{pool("starves", 0, 3, 4, 1), 1, 2, 2}},
 	loads: []pairLoad{{name: "starves-1", bound: []string{"starves-1", "starves-1"}, cpu: "1", limit: "2500m"},
 		{name: "starves-2", waiting: 1, cpu: "700m", limit: "1001m", endsOn: "starves-2"}},
@@ -222,7 +222,8 @@ func TestPairsThatMove(t *testing.T) {
 	playPairs(t, movePairs, "dear-z")
 }
 
-// playPairs plays the pairs that PAIRS, a regular expression, names on one control plane. The nodes of sized groups follow from utilization alone.
+// playPairs plays the pairs that PAIRS, a regular expression, names on one control plane. The nodes of sized groups
+// follow from utilization alone.
 func playPairs(t *testing.T, pairs []pair, sized ...string) {
 	t.Helper()
 	names := os.Getenv("PAIRS")

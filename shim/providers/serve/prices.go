@@ -21,6 +21,7 @@ import (
 type Prices struct {
 	engine loadlinev1.AutoscalerClient
 	model  *loadlinev1.PriceModel
+	pods   *loadlinev1.PriceModel // has no lists, which say nothing about pods
 }
 
 // NewPrices returns the prices of a model. A node of the protocol has labels but no amounts, so that only a price of
@@ -28,7 +29,9 @@ type Prices struct {
 func NewPrices(engine loadlinev1.AutoscalerClient, model *loadlinev1.PriceModel) *Prices {
 	model = proto.CloneOf(model)
 	model.LastSource = loadlinev1.NodePrice_INSTANCE_TYPE
-	return &Prices{engine: engine, model: model}
+	pods := proto.CloneOf(model)
+	pods.Catalogues = nil
+	return &Prices{engine: engine, model: model, pods: pods}
 }
 
 // ask has the engine price a node, or a pod by the rates that Cluster Autoscaler has for pods.
@@ -40,6 +43,9 @@ func (p *Prices) ask(ctx context.Context, node *v1.Node, pods ...*v1.Pod) (*load
 	option := &loadlinev1.ExpansionOption{NodeGroup: "asked", NodeCount: 1, TemplateNode: template}
 	request := &loadlinev1.RankOptionsRequest{Prices: p.model, Options: []*loadlinev1.ExpansionOption{option},
 		Policy: &loadlinev1.RankPolicy{Preset: loadlinev1.RankPolicy_CLUSTER_AUTOSCALER}}
+	if len(pods) > 0 {
+		request.Prices = p.pods
+	}
 	for i, pod := range pods {
 		request.Pods = append(request.Pods, view.TrimIncomingPod(pod))
 		option.Pods = append(option.Pods, &loadlinev1.PodRun{Pod: int32(i), Count: 1})

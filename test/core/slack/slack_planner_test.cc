@@ -188,7 +188,6 @@ TEST_F(SlackPlannerTest, ClassesFollowWhatPodsSelect) {
 // Placeholders that are no longer wanted are removed after the delay, unless they are wanted again meanwhile.
 TEST_F(SlackPlannerTest, OnlyRemovalIsDelayed) {
   AddNodes(2, {{{2000, 2000}, "x"}});
-  AddNodes(1);
   options_.rate = kWholeRate;
   EXPECT_EQ(Plan(0).added, 5);  // 4000 in parts of 800
   options_.rate = kWholeRate / 5;
@@ -205,8 +204,8 @@ TEST_F(SlackPlannerTest, OnlyRemovalIsDelayed) {
   EXPECT_EQ(Plan(1500).removed, 0);
 }
 
-// A pod moves from a node of 8000, which is cordoned, to one of 3400: 10 % of 3000 are wanted there, and the
-// placeholder of the former class, which has moved along, would leave 100. No node is asked for.
+// A node of 8000 is cordoned, and its placeholder and then its pod move to one of 3400: 10 % of 3000 are
+// wanted there, and the placeholder of the former class would leave 100. No node is asked for.
 TEST_F(SlackPlannerTest, ExcessGivesWayToWhatIsWanted) {
   world_.kinds = {{"a", {8000, 16'000}, 110, {}}, {"a", {3400, 16'000}, 110, {}}};
   const int32_t large = world_.AddNode(0);
@@ -214,10 +213,13 @@ TEST_F(SlackPlannerTest, ExcessGivesWayToWhatIsWanted) {
   world_.nodes[large].pods = {{{3000, 1000}, "x"}};
   world_.Sync(large);
   EXPECT_TRUE(Plan().demands.empty());
-  std::swap(world_.nodes[large].pods, world_.nodes[small].pods);
   world_.nodes[large].cordoned = true;
   world_.SyncAll();
-  const SlackPlan plan = Plan(1);
+  EXPECT_TRUE(Plan(1).demands.empty());
+  EXPECT_EQ(planner_.State().placeholders[0].node, "node-1");
+  std::swap(world_.nodes[large].pods, world_.nodes[small].pods);
+  world_.SyncAll();
+  const SlackPlan plan = Plan(2);
   EXPECT_TRUE(plan.demands.empty());
   EXPECT_EQ(plan.removed, 1);
   const std::vector<Placeholder> kept = planner_.State().placeholders;
@@ -227,9 +229,26 @@ TEST_F(SlackPlannerTest, ExcessGivesWayToWhatIsWanted) {
   planner_.CheckConsistent();
 }
 
-// Half of 2000 are 500 twice, and then one of them is wanted. The other one would be kept if it had a node;
-// it asks for none.
-TEST_F(SlackPlannerTest, ExcessWithoutANodeIsRemovedAtOnce) {
+// In place of one of 1000 there is room for three of 300: the other one of 1000 stays.
+TEST_F(SlackPlannerTest, ExcessGivesWayOnlyAsFarAsNeeded) {
+  PlaceholderSet set;
+  set.SetNode(0, {.name = "n", .allocatable = {2000, 2000}, .real = {}, .free_slots = 110, .node_class = 0});
+  const PlaceholderGroup excess{PlaceholderKind::kStandard, "a", {1000, 10}};
+  const PlaceholderGroup wanted{PlaceholderKind::kStandard, "b", {300, 10}};
+  for (const int64_t id : {1, 2}) set.Add(excess, id);
+  const std::vector<int32_t> classes = {0};
+  EXPECT_EQ(set.Place(excess, classes), 2);
+  for (const int64_t id : {3, 4, 5}) set.Add(wanted, id);
+  const PlaceholderSet::Replaced replaced = set.PlaceInstead(wanted, excess, 2, classes);
+  EXPECT_EQ(replaced.placed, 3);
+  EXPECT_EQ(replaced.removed, 1);
+  EXPECT_TRUE(set.Has(int64_t{1}) && !set.Has(int64_t{2}));
+  set.CheckConsistent();
+}
+
+// Half of 2000 are 500 twice, and then one of them is wanted. The other one loses its node, and none is asked
+// for it. It is kept until the delay is over.
+TEST_F(SlackPlannerTest, NoNodeIsAskedForExcess) {
   options_.rate = kWholeRate / 2;
   AddNodes(1, {{{2000, 1000}, "x"}});
   EXPECT_THAT(Plan().demands, SizeIs(0));
@@ -237,11 +256,11 @@ TEST_F(SlackPlannerTest, ExcessWithoutANodeIsRemovedAtOnce) {
   world_.nodes[0].pods = {{{1000, 500}, "x"}};
   world_.SyncAll();
   Plan(1);
-  EXPECT_THAT(planner_.State().placeholders, SizeIs(2));
   world_.kinds[0].slots = 2;  // for a pod and a placeholder
   world_.SyncAll();
   EXPECT_TRUE(Plan(2).demands.empty());
-  EXPECT_THAT(planner_.State().placeholders, SizeIs(1));
+  EXPECT_THAT(planner_.State().placeholders, SizeIs(2));
+  EXPECT_EQ(Plan(601).removed, 1);
   planner_.CheckConsistent();
 }
 
