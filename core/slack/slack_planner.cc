@@ -234,7 +234,7 @@ std::vector<std::vector<int32_t>> SlackPlanner::Place(Turn* turn) {
 
 void SlackPlanner::UseExcess(const std::vector<std::vector<int32_t>>& may_be_on, Turn* turn) {
   for (auto& [excess, count] : turn->excess) {
-    // Those that have no node keep nobody from one, and are the first that will be removed.
+    // Excess without a node keeps nobody from one, and is the first that will be removed.
     int64_t on_nodes = count - std::ssize(set_.Find(excess)->unplaced);
     for (size_t i = 0; i < may_be_on.size(); ++i) {
       if (may_be_on[i].empty()) continue;
