@@ -14,11 +14,20 @@
 namespace loadline {
 namespace {
 
-// Returns the pods for which no existing node has room, each kind once.
-std::vector<PendingPods> PodsWithoutNode(const LoopPlan& plan) {
+// Pods for which no group grows keep moves back for so long after the first of them arrived. Chosen: Cluster
+// Autoscaler's --max-node-provision-time, after which no node that was ordered for them is awaited any more.
+constexpr int64_t kLongestWantedMs = 15 * 60 * 1'000;
+
+// Returns the pods for which no existing node has room, each kind once, without those that have waited for a
+// group to grow for longer than kLongestWantedMs.
+std::vector<PendingPods> PodsWithoutNode(const LoopProblem& problem, const LoopPlan& plan) {
   std::vector<bool> without(plan.waiting.size(), false);
   const std::vector<int64_t>& unplaced = plan.scale_up.unplaced;
-  for (size_t i = 0; i < unplaced.size(); ++i) without[i] = unplaced[i] > 0;
+  for (size_t i = 0; i < unplaced.size(); ++i) {
+    const bool of_leaving_node = i >= problem.pending.size();
+    const bool wanted = of_leaving_node || problem.batch.AgesOf(i).first_ms <= kLongestWantedMs;
+    without[i] = unplaced[i] > 0 && wanted;
+  }
   for (const PlannedNodes& nodes : plan.scale_up.nodes) {
     for (const PodCount& pods : nodes.pods) without[static_cast<size_t>(pods.pods)] = true;
   }
@@ -64,7 +73,7 @@ BusyObjects FindBusyObjects(const LoopProblem& problem, const CountsOfGroups& co
 
 void MarkWanted(const LoopProblem& problem, const LoopPlan& plan, Snapshot* snapshot, WorkBudget* budget,
                 BusyObjects* busy) {
-  std::vector<PendingPods> pods = PodsWithoutNode(plan);
+  std::vector<PendingPods> pods = PodsWithoutNode(problem, plan);
   const size_t kinds = pods.size();
   if (kinds == 0) return;
   const ScopedFork fork(snapshot);

@@ -32,6 +32,7 @@ struct GrowthBatch {
   std::optional<int64_t> since_growth_ms;
   // The ages of the waiting pods, by position; those beyond its end arrived long ago.
   std::vector<PodAges> ages;
+  PodAges AgesOf(size_t pods) const { return pods < ages.size() ? ages[pods] : PodAges(); }
 };
 
 // Returns for how many milliseconds growth still waits, > 0, if no further pod arrives; nullopt: groups grow

@@ -33,8 +33,8 @@ namespace loadline {
 //   D10  no node is removed, and no machine deleted, twice; none is given back once the cloud has taken it
 //   D11  no removal starts while groups grow or have just grown, or while too many nodes are not ready
 //   D13  no group grows for a move while it grows for something else, has machines on their way, or loses a
-//        node, nor while pods wait that its nodes would take; and not more nodes that are replaced are
-//        drained at once than may
+//        node, nor while pods wait that its nodes would take, for 15 minutes; and not more nodes that are
+//        replaced are drained at once than may
 //   D14  no node is removed that an operator keeps by an annotation
 //   F5   what the loop keeps of a node is the sum of its pods
 //   G3   no node stays marked for deletion for long that nobody deletes

@@ -20,6 +20,9 @@ constexpr int64_t kDaemonsMs = 30'000;
 // The age from which a pod waits because no node has room for it, whatever the clocks say. Chosen: some
 // loops.
 constexpr int64_t kTriedMs = 60'000;
+// The age from which a pod may have waited for too long to keep moves back. Chosen: kLongestWantedMs of
+// core/loop/busy.cc, less a minute.
+constexpr int64_t kWantedMs = 840'000;
 
 }  // namespace
 
@@ -78,8 +81,9 @@ void InvariantChecker::CheckGrowthForMoves(const SimGrowth& growth) {
   };
   if (absl::c_any_of(world_.nodes(), is_new)) return;
   const int64_t settled_ms = world_.now_ms() - settings.new_pod_scale_up_delay_s * 1000 - kTriedMs;
+  const int64_t wanted_ms = world_.now_ms() - settings.new_pod_scale_up_delay_s * 1000 - kWantedMs;
   for (const SimWorkloadIndex workload : ready_.indices()) {
-    if (!Waits(workload, settled_ms) || !WouldTake(group, workload)) continue;
+    if (!Waits(workload, settled_ms) || Waits(workload, wanted_ms) || !WouldTake(group, workload)) continue;
     Violation("D13", absl::StrCat(text, "while a pod of ", world_.workload(workload).name, " waits"));
   }
 }

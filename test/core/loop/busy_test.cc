@@ -30,7 +30,10 @@ class BusyTest : public ReplacementTest {
 
  public:
   void Comes(GroupIndex group) { ++problem_.groups[group].target; }
-  void Waits(int64_t milli_cpu) { Pending(Replica("waits", milli_cpu), 1); }
+  void Waits(int64_t milli_cpu, int64_t since_ms = 60'000) {
+    Pending(Replica("waits", milli_cpu), 1);
+    problem_.batch.ages = {{since_ms, since_ms}};
+  }
   void Leaves(GroupIndex group) { AddLeaving("leaves", group, 0); }
   void CoolsDown() { problem_.drain.nothing_leaves = true; }
   void Budget(NodeBudget budget) { problem_.scale_down.deletion.budgets = {std::move(budget)}; }
@@ -127,6 +130,18 @@ TEST_F(BusyRemovalTest, APodWaitsThatTheyWouldTake) {
   EXPECT_EQ(Loop().replacement.begun.size(), 0U);
   ClearPending();
   Waits(2001);
+  EXPECT_EQ(Loop().replacement.begun.size(), 1U);
+}
+
+// A pod for which no group has grown for a quarter of an hour keeps no moves back any longer.
+TEST_F(BusyRemovalTest, APodHasWaitedTooLong) {
+  problem_.groups[kBusySmall].max_nodes = 2;
+  for (const GroupIndex group : {kBusyBig, kBusyOther}) problem_.groups[group].blocked_reason = "back-off";
+  templates_[kBusyBig] = templates_[kBusyOther] = NodeOf("tiny", 100);
+  Waits(2000, 900'000);
+  EXPECT_EQ(Loop().replacement.begun.size(), 0U);
+  ClearPending();
+  Waits(2000, 900'001);
   EXPECT_EQ(Loop().replacement.begun.size(), 1U);
 }
 
