@@ -2,14 +2,11 @@ package clusterapi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/autoscaler/cloud"
+	"loadline.dev/shim/providers/apiserver"
 )
 
 // scale is the name of the subresource.
@@ -32,12 +30,9 @@ func (p *Provider) now(ctx context.Context, id string) (*found, int, *unstructur
 	if err != nil {
 		return nil, 0, nil, err
 	}
-	target, found1, err := unstructured.NestedInt64(scaled.Object, "spec", "replicas")
+	target, _, err := unstructured.NestedInt64(scaled.Object, "spec", "replicas") // omitted where it is 0
 	if err != nil {
 		return nil, 0, nil, fmt.Errorf("scale of %s: %w", id, err)
-	}
-	if !found1 {
-		target = 0 // omitted where it is 0
 	}
 	options := metav1.ListOptions{}
 	if cluster := last.cluster(); cluster != "" {
@@ -88,17 +83,7 @@ func (p *Provider) resize(ctx context.Context, f *found, scaled *unstructured.Un
 		klog.V(2).InfoS("The number of machines of a group is changed", "group", f.id(), "machines", target)
 		return nil
 	}
-	return outcome(fmt.Errorf("scale of %s: %w", f.id(), err))
-}
-
-// outcome gives an error of a request that changes something a status, if nobody knows what became of it.
-func outcome(err error) error {
-	var answered apierrors.APIStatus
-	if errors.As(err, &answered) && !apierrors.IsTimeout(err) && !apierrors.IsServerTimeout(err) &&
-		!apierrors.IsInternalError(err) {
-		return err // refused
-	}
-	return status.Error(codes.Unavailable, err.Error())
+	return apiserver.Outcome(fmt.Errorf("scale of %s: %w", f.id(), err))
 }
 
 // IncreaseSize asks for `delta` more machines in a group whose target is `from`.
@@ -178,9 +163,14 @@ func (f *found) waiting(target int) []object {
 	return append(failed, waiting...)
 }
 
-// shrink marks machines and lowers the target. If the target stays, the marks are taken back.
+// shrink marks machines and lowers the target, so that Cluster API deletes these and no others. If the target stays,
+// the marks are taken back.
 func (p *Provider) shrink(ctx context.Context, f *found, scaled *unstructured.Unstructured, going []object,
 	target int) error {
+	stale, err := f.staleMarks(going, target)
+	if err != nil {
+		return err
+	}
 	var marked []object
 	for _, machine := range going {
 		changed, err := p.mark(ctx, machine, true)
@@ -192,11 +182,37 @@ func (p *Provider) shrink(ctx context.Context, f *found, scaled *unstructured.Un
 			return err // a mark alone deletes nothing
 		}
 	}
-	err := p.resize(ctx, f, scaled, target)
+	for _, machine := range stale {
+		if _, err = p.mark(ctx, machine, false); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = p.resize(ctx, f, scaled, target)
+	}
 	if err != nil && !cloud.OutcomeUnknown(err) {
 		p.unmark(ctx, marked)
 	}
 	return err
+}
+
+// staleMarks returns the machines that are marked and were not deleted: the process ended before it lowered the
+// target, or had no answer. Their nodes may have pods again. If the target fell to `target` now, Cluster API would
+// delete them in the place of `going`. A mark that somebody else has set is an error.
+func (f *found) staleMarks(going []object, target int) (stale []object, err error) {
+	leaving := f.leaving(target + len(going))
+	for _, machine := range f.live() {
+		switch {
+		case !machine.isMarked() || leaving[machine.GetName()] || slices.ContainsFunc(going, machine.is):
+		case machine.isMarkedByUs():
+			stale = append(stale, machine)
+		default:
+			err = fmt.Errorf("node group %s: machine %s has the annotation %s of somebody else and would be deleted in the "+
+				"place of another: take the annotation off, or delete the machine", f.id(), machine.GetName(),
+				group()+deleteMachine)
+		}
+	}
+	return stale, err
 }
 
 func (p *Provider) unmark(ctx context.Context, machines []object) {
@@ -216,7 +232,7 @@ func (p *Provider) mark(ctx context.Context, machine object, on bool) (changed b
 	for try := 0; ; try++ {
 		current, err := machines.Get(ctx, machine.GetName(), metav1.GetOptions{})
 		if err != nil {
-			return false, err
+			return false, fmt.Errorf("machine %s: %w", machine.GetName(), err)
 		}
 		annotations := current.GetAnnotations()
 		_, marked := annotations[group()+deleteMachine]
@@ -229,11 +245,15 @@ func (p *Provider) mark(ctx context.Context, machine object, on bool) (changed b
 			annotations = map[string]string{}
 		}
 		if delete(annotations, group()+deleteMachine); on {
-			annotations[group()+deleteMachine] = time.Now().UTC().Format(time.RFC3339)
+			annotations[group()+deleteMachine] = ourMark + time.Now().UTC().Format(time.RFC3339)
 		}
 		current.SetAnnotations(annotations)
-		if _, err = machines.Update(ctx, current, metav1.UpdateOptions{}); !apierrors.IsConflict(err) || try == mostTries {
-			return err == nil, err
+		_, err = machines.Update(ctx, current, metav1.UpdateOptions{})
+		switch {
+		case err == nil:
+			return true, nil
+		case !apierrors.IsConflict(err) || try == mostTries:
+			return false, fmt.Errorf("machine %s: %w", machine.GetName(), err)
 		}
 	}
 }

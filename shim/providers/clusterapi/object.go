@@ -128,6 +128,16 @@ func (o object) isMarked() bool {
 	return marked
 }
 
+// ourMark begins the value of a mark that we have set.
+const ourMark = "loadline.dev "
+
+func (o object) isMarkedByUs() bool {
+	return strings.HasPrefix(o.GetAnnotations()[group()+deleteMachine], ourMark)
+}
+
+// is says whether another look at the same object has found `other`.
+func (o object) is(other object) bool { return o.GetUID() == other.GetUID() }
+
 func (o object) isGoing() bool { return o.GetDeletionTimestamp() != nil }
 
 // failure returns why a machine will never be a node; empty: it may. Both versions have it, under other names.

@@ -21,6 +21,7 @@ import (
 
 	"loadline.dev/shim/api/externalgrpc"
 	"loadline.dev/shim/autoscaler/cloud"
+	"loadline.dev/shim/providers/apiserver"
 )
 
 // lostOf returns the failed claims of a group that are not listed any more, or only until Karpenter has deleted them.
@@ -115,7 +116,7 @@ func (p *Provider) IncreaseSize(ctx context.Context, id string, from, delta int)
 	for i, name := range p.namesFor(g, delta) {
 		object, err := encode(g.claim(name))
 		if err != nil {
-			return made(i, err)
+			return partly(i, err)
 		}
 		if _, err = p.objects.Resource(nodeClaims).Create(ctx, object, metav1.CreateOptions{}); err != nil {
 			if apierrors.IsAlreadyExists(err) && i == 0 {
@@ -124,25 +125,17 @@ func (p *Provider) IncreaseSize(ctx context.Context, id string, from, delta int)
 			if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 				err = explained(err, nodeClaims)
 			}
-			return made(i, sentError{err})
+			return partly(i, apiserver.Outcome(fmt.Errorf("NodeClaim %s of node group %s: %w", name, id, err)))
 		}
 		p.awaited[name] = awaited{group: id}
 	}
 	return nil
 }
 
-// sentError is an error of a request that the API server may have got.
-type sentError struct{ error }
-
-func (e sentError) Unwrap() error { return e.error }
-
-// made returns an error after some claims were changed: then, and where the API server may have done what it did not
-// answer to, nobody knows how many there are before the next look.
-func made(claims int, err error) error {
-	refused := apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsNotFound(err) ||
-		apierrors.IsBadRequest(err) || apierrors.IsConflict(err) || apierrors.IsTooManyRequests(err) ||
-		apierrors.IsAlreadyExists(err)
-	if _, sent := err.(sentError); claims > 0 || sent && !refused {
+// partly returns an error after so many claims were changed. If it is not 0, nobody knows how many there are before
+// the next look.
+func partly(claims int, err error) error {
+	if claims > 0 && !cloud.OutcomeUnknown(err) {
 		return cloud.Uncertain(err)
 	}
 	return err
@@ -239,7 +232,7 @@ func (p *Provider) DeleteNodes(ctx context.Context, id string, nodes []*v1.Node)
 	}
 	for i, name := range names {
 		if err := p.deleteClaim(ctx, g, name); err != nil {
-			return made(i, sentError{err})
+			return partly(i, apiserver.Outcome(fmt.Errorf("NodeClaim %s of node group %s: %w", name, id, err)))
 		}
 	}
 	return nil

@@ -22,6 +22,8 @@ func (w *world) fail(verb string, first int, err error) (end func()) {
 	return func() { on = false }
 }
 
+var webhookDown = apierrors.NewInternalError(errors.New(`failed calling webhook "a.example.com": no service`))
+
 // A claim that was launched and never registers is given up by its id; while Karpenter still terminates it, it counts
 // no more, and what is bought in its place is another claim.
 func TestStuckClaim(t *testing.T) {
@@ -71,7 +73,7 @@ func TestClaimDeletedByHand(t *testing.T) {
 // the rest is bought once.
 func TestRestartInTheMiddle(t *testing.T) {
 	w := newWorld(t, managedPool)
-	end := w.fail("create", 2, apierrors.NewInternalError(errors.New("failed calling webhook")))
+	end := w.fail("create", 2, webhookDown)
 	if err := w.p.IncreaseSize(t.Context(), small, 0, 3); !cloud.OutcomeUnknown(err) {
 		t.Errorf("error %v", err)
 	}
@@ -86,10 +88,42 @@ func TestRestartInTheMiddle(t *testing.T) {
 	}
 }
 
+// While a webhook is down no claim is made, and the error names the claim, its group and the webhook. Afterwards the
+// same request succeeds.
+func TestGrowthWithoutWebhook(t *testing.T) {
+	w := newWorld(t, managedPool)
+	end := w.fail("create", 1, webhookDown)
+	err := w.p.IncreaseSize(t.Context(), small, 0, 2)
+	if err == nil || cloud.OutcomeUnknown(err) || !strings.Contains(err.Error(), "NodeClaim default-") ||
+		!strings.Contains(err.Error(), small) || !strings.Contains(err.Error(), `webhook "a.example.com"`) {
+		t.Errorf("error %v", err)
+	}
+	w.expect(small, "0 of 1000")
+	end()
+	w.grow(small, 0, 2)
+	w.expect(small, "2 of 1000, nodeclaim CREATING, nodeclaim CREATING")
+}
+
+// A claim whose deletion was refused is followed on: if Karpenter gives it up, that is a failure.
+func TestClaimFailsAfterItsDeletionWasRefused(t *testing.T) {
+	w := newWorld(t, managedPool)
+	w.grow(small, 0, 1)
+	name := w.claims()[0].Name
+	w.expect(small, "1 of 1000, nodeclaim CREATING")
+	end := w.fail("delete", 1, apierrors.NewForbidden(nodeClaims.GroupResource(), name, errors.New("no")))
+	if err := w.p.DeleteNodes(t.Context(), small, machine("nodeclaim:///"+name)); err == nil {
+		t.Error("no error")
+	}
+	end()
+	w.expect(small, "1 of 1000, nodeclaim CREATING")
+	w.vanish(name)
+	w.expect(small, "1 of 1001, nodeclaim CREATING InsufficientCapacity/1")
+}
+
 // Nodes that cannot be deleted stay; after one of several was, nobody knows before the next look.
 func TestDeletionFails(t *testing.T) {
 	forbidden := apierrors.NewForbidden(nodeClaims.GroupResource(), "", errors.New("no"))
-	down := apierrors.NewInternalError(errors.New("failed calling webhook"))
+	etcd := apierrors.NewInternalError(errors.New("etcdserver: request timed out"))
 	for _, c := range []struct {
 		name    string
 		err     error
@@ -99,7 +133,9 @@ func TestDeletionFails(t *testing.T) {
 	}{
 		{"rights", forbidden, 1, false, "manifests/autoscaler/karpenter"},
 		{"rights later", forbidden, 2, true, ""},
-		{"webhook", down, 1, true, "webhook"},
+		{"webhook", webhookDown, 1, false, "webhook \"a.example.com\""},
+		{"webhook later", webhookDown, 2, true, "webhook \"a.example.com\""},
+		{"etcd", etcd, 1, true, "etcdserver"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, managedPool)
@@ -112,6 +148,7 @@ func TestDeletionFails(t *testing.T) {
 			end := w.fail("delete", c.first, c.err)
 			err := w.p.DeleteNodes(t.Context(), small, nodes)
 			if err == nil || cloud.OutcomeUnknown(err) != c.unknown || !strings.Contains(err.Error(), c.text) ||
+				!strings.Contains(err.Error(), "NodeClaim "+strings.TrimPrefix(nodes[c.first-1].Name, "aws:///")) ||
 				len(w.claims()) != 3-c.first {
 				t.Errorf("%d claims, error %v", len(w.claims()), err)
 			}

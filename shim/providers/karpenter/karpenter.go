@@ -155,7 +155,7 @@ func (p *Provider) follow(claims []*nodeClaim, now time.Time) {
 		}
 	}
 	for name := range p.ordered {
-		if listed[name] == nil {
+		if c := listed[name]; c == nil || c.DeletionTimestamp == nil { // it is gone, or the order was not carried out
 			delete(p.ordered, name)
 		}
 	}
