@@ -4,6 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"strings"
+	"sync"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -17,12 +20,20 @@ import (
 	"loadline.dev/shim/view"
 )
 
-// Prices are those of price lists, which an engine reads.
+// Prices are those of price lists, which an engine reads. Safe for concurrent use.
 type Prices struct {
 	engine loadlinev1.AutoscalerClient
 	model  *loadlinev1.PriceModel
 	pods   *loadlinev1.PriceModel // has no lists, which say nothing about pods
+
+	mu sync.Mutex
+	// nodes are the prices that the engine has said, by template: lists do not change, and each question carries all of
+	// them. Clients ask for each group in each loop. Guarded by mu.
+	nodes map[string]*loadlinev1.NodePrice
 }
+
+// mostNodes is how many prices are kept: as many as there can be node groups.
+const mostNodes = 1000
 
 // NewPrices returns the prices of a model. A node of the protocol has labels but no amounts, so that only a price of
 // its instance type counts, or one that it states itself.
@@ -31,15 +42,52 @@ func NewPrices(engine loadlinev1.AutoscalerClient, model *loadlinev1.PriceModel)
 	model.LastSource = loadlinev1.NodePrice_INSTANCE_TYPE
 	pods := proto.CloneOf(model)
 	pods.Catalogues = nil
-	return &Prices{engine: engine, model: model, pods: pods}
+	return &Prices{engine: engine, model: model, pods: pods, nodes: map[string]*loadlinev1.NodePrice{}}
 }
 
-// ask has the engine price a node, or a pod by the rates that Cluster Autoscaler has for pods.
-func (p *Prices) ask(ctx context.Context, node *v1.Node, pods ...*v1.Pod) (*loadlinev1.RankedOption, error) {
-	template, err := node.Marshal()
+// ofNode returns the price of a node.
+func (p *Prices) ofNode(ctx context.Context, node *v1.Node) (*loadlinev1.NodePrice, error) {
+	template, err := templateOf(node).Marshal()
 	if err != nil {
 		return nil, err
 	}
+	p.mu.Lock()
+	known := p.nodes[string(template)]
+	p.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	option, err := p.ask(ctx, template)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.nodes) >= mostNodes {
+		clear(p.nodes)
+	}
+	p.nodes[string(template)] = option.GetNodePrice()
+	return option.GetNodePrice(), nil
+}
+
+// nodeIDs is an annotation with the ids by which drivers of volumes know a node.
+const nodeIDs = "csi.volume.kubernetes.io/nodeid"
+
+// templateOf returns a node without what is different for each node of its kind, and says nothing about its price: its
+// names, and the number of its instance.
+func templateOf(node *v1.Node) *v1.Node {
+	template := &v1.Node{ObjectMeta: metav1.ObjectMeta{Labels: maps.Clone(node.Labels),
+		Annotations: maps.Clone(node.Annotations)}}
+	delete(template.Labels, v1.LabelHostname)
+	delete(template.Annotations, nodeIDs)
+	if cloud, _, found := strings.Cut(node.Spec.ProviderID, "://"); found {
+		template.Spec.ProviderID = cloud + "://"
+	}
+	return template
+}
+
+// ask has the engine price a node, or a pod by the rates that Cluster Autoscaler has for pods.
+func (p *Prices) ask(ctx context.Context, template []byte, pods ...*v1.Pod) (*loadlinev1.RankedOption, error) {
 	option := &loadlinev1.ExpansionOption{NodeGroup: "asked", NodeCount: 1, TemplateNode: template}
 	request := &loadlinev1.RankOptionsRequest{Prices: p.model, Options: []*loadlinev1.ExpansionOption{option},
 		Policy: &loadlinev1.RankPolicy{Preset: loadlinev1.RankPolicy_CLUSTER_AUTOSCALER}}
@@ -82,11 +130,10 @@ func (s *Server) PricingNodePrice(ctx context.Context,
 	case s.prices == nil:
 		return nil, status.Error(codes.Unimplemented, "what nodes cost is not known")
 	}
-	option, err := s.prices.ask(ctx, node)
+	listed, err := s.prices.ofNode(ctx, node)
 	if err != nil {
 		return nil, answered(err)
 	}
-	listed := option.GetNodePrice()
 	if listed.GetSource() == loadlinev1.NodePrice_SOURCE_UNSPECIFIED {
 		return nil, status.Errorf(codes.NotFound, "no price list has the instance type %q of node %q: --prices",
 			node.Labels[v1.LabelInstanceTypeStable], asked.GetName())
@@ -104,7 +151,7 @@ func (s *Server) PricingPodPrice(ctx context.Context,
 	if err := pod.Unmarshal(r.GetPodBytes()); err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "pod_bytes: is not a Pod: %v", err)
 	}
-	option, err := s.prices.ask(ctx, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "asked"}}, pod)
+	option, err := s.prices.ask(ctx, nil, pod)
 	if err != nil {
 		return nil, answered(err)
 	}

@@ -1,11 +1,14 @@
 package serve_test
 
 import (
+	"context"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -53,6 +56,54 @@ func TestNodesCostWhatPriceListsSay(t *testing.T) {
 			err != nil && !strings.Contains(err.Error(), `of node "n"`) {
 			t.Errorf("%s: price %v, error %v, want %v", c.what, price, err, c.price)
 		}
+	}
+}
+
+// counting counts the questions that carry price lists.
+type counting struct {
+	loadlinev1.AutoscalerClient
+	lists int
+}
+
+func (c *counting) RankOptions(ctx context.Context, r *loadlinev1.RankOptionsRequest,
+	options ...grpc.CallOption) (*loadlinev1.RankOptionsResponse, error) {
+	c.lists += len(r.GetPrices().GetCatalogues())
+	return c.AutoscalerClient.RankOptions(ctx, r, options...)
+}
+
+// Price lists are sent once for nodes that differ in what is different for every node. Cluster Autoscaler asks about
+// each group in each loop, by a template with another name, or by a copy of one of its nodes.
+func TestPriceListsAreSentOncePerKindOfNode(t *testing.T) {
+	engine := &counting{AutoscalerClient: loadlinev1.NewAutoscalerClient(enginetest.Open(t))}
+	prices := serve.NewPrices(engine, &loadlinev1.PriceModel{SpotFactor: new(0.25),
+		Catalogues: []*loadlinev1.PriceCatalogue{{Name: "list.csv",
+			Csv: []byte("instance_type,on_demand_usd_per_hour\nm5.large,0.1\n")}}})
+	conn, _ := servedAt(t, twoGroups(), prices)
+	raw := externalgrpc.NewCloudProviderClient(conn)
+	kinds := []struct {
+		capacity, stated, cloud string
+		want                    float64
+	}{{"on-demand", "", "aws", 0.1}, {"spot", "", "aws", 0.025}, {"on-demand", "0.07", "aws", 0.07},
+		{"on-demand", "", "kind", 0.1}}
+	for loop := range 3 {
+		for i, kind := range kinds {
+			name := fmt.Sprintf("template-%d-%d", i, loop)
+			annotations := map[string]string{"csi.volume.kubernetes.io/nodeid": name}
+			if kind.stated != "" {
+				annotations["loadline.dev/node-usd-per-hour"] = kind.stated
+			}
+			price, err := raw.PricingNodePrice(t.Context(), &externalgrpc.PricingNodePriceRequest{
+				Node: &externalgrpc.ExternalGrpcNode{Name: name, ProviderId: kind.cloud + ":///" + name,
+					Annotations: list(annotations), Labels: list(map[string]string{v1.LabelHostname: name,
+						v1.LabelInstanceTypeStable: "m5.large", "karpenter.sh/capacity-type": kind.capacity})},
+				StartTimestamp: timestamppb.New(time.Unix(0, 0)), EndTimestamp: timestamppb.New(time.Unix(3600, 0))})
+			if err != nil || math.Abs(price.GetPrice()-kind.want) > 1e-12 {
+				t.Errorf("%+v: price %v, error %v", kind, price.GetPrice(), err)
+			}
+		}
+	}
+	if engine.lists != len(kinds) {
+		t.Errorf("the list was sent %d times for %d kinds of nodes", engine.lists, len(kinds))
 	}
 }
 
