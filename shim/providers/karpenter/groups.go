@@ -95,7 +95,9 @@ func (p *Provider) stateOf(pools []*nodePool, claims []*nodeClaim) state {
 	}
 	for _, g := range s.groups {
 		g.learn()
-		g.room = g.roomLeft()
+	}
+	for _, g := range s.groups {
+		g.room = g.roomLeft(&s)
 	}
 	return s
 }
@@ -186,8 +188,8 @@ func (g *group) learn() {
 // mostMachines is how many machines a group may have where nothing limits it.
 const mostMachines = 1000
 
-// roomLeft returns how many more machines of the group the limits of its pool allow.
-func (g *group) roomLeft() int {
+// roomLeft returns how many more machines of the group the limits of its pool allow. All groups have learnt before.
+func (g *group) roomLeft(s *state) int {
 	if g.machine == nil || g.pool.problem != nil || g.outside {
 		return 0
 	}
@@ -200,20 +202,24 @@ func (g *group) roomLeft() int {
 		if each.Sign() <= 0 {
 			continue
 		}
-		left := limit.AsApproximateFloat64() - g.pool.used(name)
+		left := limit.AsApproximateFloat64() - s.used(g.pool, name)
 		room = min(room, max(0, int64(left/each.AsApproximateFloat64()+1e-9)))
 	}
 	return int(room)
 }
 
-// used returns how much of a resource the claims of a pool have or ask for.
-func (p *pool) used(name v1.ResourceName) (sum float64) {
+// used returns how much of a resource the claims of a pool have, or will have: as much as is planned with. A claim
+// requests less.
+func (s *state) used(p *pool, name v1.ResourceName) (sum float64) {
 	for _, c := range p.claims {
 		if name == "nodes" {
 			sum++
 			continue
 		}
 		amount, known := c.Status.Allocatable[name]
+		if g := s.groups[s.groupOf[c.Name]]; !known && g != nil && g.machine != nil {
+			amount, known = g.machine.Allocatable[name]
+		}
 		if !known && c.Spec.Resources != nil {
 			amount = c.Spec.Resources.Requests[name]
 		}

@@ -310,6 +310,16 @@ func TestLimits(t *testing.T) {
 	if err := w.p.IncreaseSize(t.Context(), small, 2, 2); err == nil || len(w.claims()) != 2 {
 		t.Errorf("%d claims, error %v", len(w.claims()), err)
 	}
+	// Claims request a tenth less than what a node offers. The limit is of nodes all the same, before they are launched.
+	w = newWorld(t, strings.Replace(managedPool, "uid: pool-uid", "annotations: {loadline.dev/limits: cpu=19300m}", 1))
+	w.grow(small, 0, 9)
+	if g := w.groups()[small]; g.Target != 9 || g.Max != 10 {
+		t.Errorf("%d nodes of %d", g.Target, g.Max)
+	}
+	w.grow(small, 9, 1)
+	if err := w.p.IncreaseSize(t.Context(), small, 10, 1); err == nil || len(w.claims()) != 10 {
+		t.Errorf("%d claims, error %v", len(w.claims()), err)
+	}
 }
 
 // Nodes that Karpenter made are in the group of their labels, and in one of their own where there is none.
