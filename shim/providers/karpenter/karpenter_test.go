@@ -200,7 +200,8 @@ func TestErrorsOfTheAPIServer(t *testing.T) {
 			"manifests/autoscaler/karpenter"},
 		{"rights later", apierrors.NewForbidden(nodeClaims.GroupResource(), "", errors.New("no")), 2, true, ""},
 		{"time is up", apierrors.NewTimeoutError("slow", 1), 1, true, ""},
-		{"webhook is down", apierrors.NewInternalError(errors.New("failed calling webhook")), 1, true, "webhook"},
+		{"etcd is down", apierrors.NewInternalError(errors.New("etcdserver: request timed out")), 1, true, "etcd"},
+		{"webhook is down", webhookDown, 1, false, "webhook"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, managedPool)
