@@ -310,7 +310,7 @@ func TestClusterAPIReplacesMachinesItself(t *testing.T) {
 
 // startAutoscaler starts the autoscaler with the rights of the manifests alone, by the command line of Cluster
 // Autoscaler's own example.
-func (c *capi) startAutoscaler() *harness.Autoscaler {
+func (c *capi) startAutoscaler(args ...string) *harness.Autoscaler {
 	c.Helper()
 	for _, folder := range []string{"autoscaler", "autoscaler/act", "autoscaler/act-nodes", "autoscaler/cluster-api",
 		"autoscaler/act-cluster-api"} {
@@ -323,10 +323,11 @@ func (c *capi) startAutoscaler() *harness.Autoscaler {
 	file := filepath.Join(c.cluster.Dir(), "autoscaler.yaml")
 	c.must(os.WriteFile(file, []byte("apiVersion: loadline.dev/v1alpha1\nkind: AutoscalerConfiguration\n"), 0o600))
 	engine := startEngine(c.T, c.ctx, c.cluster)
-	autoscaler, err := c.cluster.StartAutoscaler(c.ctx, "autoscaler", kubeconfig, file, "--mode=act",
-		"--engine="+engine.Address, "--cloud-provider=clusterapi", "--node-group-auto-discovery=clusterapi:clusterName=c",
-		"--scan-interval=1s", "--decisions=scale-up,scale-down", "--scale-down-delay-after-add=1s",
-		"--scale-down-unneeded-time=3s", "--node-delete-delay-after-taint=1s", "--poll-interval=500ms")
+	autoscaler, err := c.cluster.StartAutoscaler(c.ctx, "autoscaler", kubeconfig, file, append([]string{"--mode=act",
+		"--engine=" + engine.Address, "--cloud-provider=clusterapi",
+		"--node-group-auto-discovery=clusterapi:clusterName=c", "--scan-interval=1s", "--decisions=scale-up,scale-down",
+		"--scale-down-delay-after-add=1s", "--scale-down-unneeded-time=3s", "--node-delete-delay-after-taint=1s",
+		"--poll-interval=500ms"}, args...)...)
 	c.must(err)
 	return autoscaler
 }
