@@ -10,6 +10,7 @@ import (
 
 	"loadline.dev/shim/api/externalgrpc"
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/autoscaler/cloud"
 	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/autoscaler/tell"
 	"loadline.dev/shim/report"
@@ -93,7 +94,7 @@ func withoutNode(machine *externalgrpc.Instance) *v1.Node {
 	}
 	return &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: machine.GetId(),
-			Annotations: map[string]string{"k8s.io/cluster-autoscaler/fake-node-reason": reason}},
+			Annotations: map[string]string{cloud.WithoutNode: reason}},
 		Spec: v1.NodeSpec{ProviderID: machine.GetId()}}
 }
 

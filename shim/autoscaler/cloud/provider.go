@@ -16,11 +16,15 @@ import (
 type Deleter interface {
 	// DeleteNodes has machines of a group deleted, and makes its target that much smaller. It deletes none where the
 	// group would get smaller than its minimum. A machine without a node is named by the id of its instance, as name and
-	// as provider id. A machine that is gone, or is being deleted, is no error.
+	// as provider id, and has the annotation WithoutNode: a provider that knows of a node of it deletes nothing. A
+	// machine that is gone, or is being deleted, is no error.
 	DeleteNodes(ctx context.Context, group string, nodes []*v1.Node) error
 	// Deleting returns the machines of a group that are being deleted, by provider id, as the cloud lists them now.
 	Deleting(ctx context.Context, group string) (map[string]bool, error)
 }
+
+// WithoutNode is the annotation by which Cluster Autoscaler says why a node that it makes up for a machine is none.
+const WithoutNode = "k8s.io/cluster-autoscaler/fake-node-reason"
 
 // Provider makes and deletes machines in groups. It is all that the loop asks of a cloud; Client fulfils it for servers
 // of the externalgrpc protocol. All methods are safe for concurrent use. An error that carries a gRPC status says by

@@ -319,7 +319,8 @@ func (f *found) choose(nodes []*v1.Node, tried []bool, target int) (going []obje
 	return going, len(going) + min(replaced, staying), nil
 }
 
-// machineOf returns the machine of a node, by provider id, or by what either says of the other.
+// machineOf returns the machine of a node, by provider id, or by what either says of the other. One that was to go
+// because it is no node must not be one by now, or one of another cluster.
 func (f *found) machineOf(node *v1.Node) (object, error) {
 	at := slices.IndexFunc(f.machines, func(m object) bool {
 		id := node.Spec.ProviderID
@@ -336,5 +337,10 @@ func (f *found) machineOf(node *v1.Node) (object, error) {
 		return object{}, fmt.Errorf("node group %s has no machine of node %s, provider id %q", f.id(), node.Name,
 			node.Spec.ProviderID)
 	}
-	return f.machines[at], nil
+	machine := f.machines[at]
+	if _, withoutNode := node.Annotations[cloud.WithoutNode]; withoutNode && machine.nodeName() != "" {
+		return object{}, fmt.Errorf("machine %s of node group %s was to go as one without a node, and is node %s",
+			machine.GetName(), f.id(), machine.nodeName())
+	}
+	return machine, nil
 }

@@ -118,6 +118,13 @@ func TestDiscovery(t *testing.T) {
 		if err != nil || strings.Join(names, " ") != want {
 			t.Errorf("%s: %v, %v, want %s", scopes, names, err, want)
 		}
+		for _, g := range groups { // machines of more than one cluster cannot all be nodes of this one
+			several := strings.Contains(want, " other")
+			if (g.Problem != nil) != several ||
+				several && !strings.Contains(g.Problem.Error(), "2 clusters, such as ns/c and ns/d") {
+				t.Errorf("%s: %s has the problem %v", scopes, g.ID, g.Problem)
+			}
+		}
 	}
 	for entry, want := range map[string]string{"asg:tag=x": "must be clusterapi:", "clusterapi": "must be clusterapi:",
 		"clusterapi:x": "\"x\" must be KEY=VALUE", "clusterapi:a=b=c": "must be KEY=VALUE", "clusterapi:!=x": "!"} {

@@ -209,6 +209,19 @@ func TestMachineDeletedByHand(t *testing.T) {
 	w.expect(deploymentKind, "md", 3)
 }
 
+// A machine that was to go because it is no node stays if it has become one since, or is one of another cluster: it may
+// have pods.
+func TestMachineRegistersLate(t *testing.T) {
+	w := newWorld(t, "v1beta2", deployment("0 5")...)
+	late := node("sim://a", "sim://a")
+	late.Annotations = map[string]string{cloud.WithoutNode: "unregistered"}
+	if err := w.provider().DeleteNodes(t.Context(), id, []*v1.Node{late}); err == nil || cloud.OutcomeUnknown(err) ||
+		!strings.Contains(err.Error(), "machine a of node group "+id) {
+		t.Errorf("error %v", err)
+	}
+	w.expect(deploymentKind, "md", 3)
+}
+
 // An upgrade that takes a version of the API away is an error until the next look, which asks for the version anew.
 func TestVersionGoes(t *testing.T) {
 	w := newWorld(t, "v1beta2", deployment("0 5")...)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -112,6 +113,7 @@ func (p *Provider) Groups(ctx context.Context, defaults *externalgrpc.NodeGroupA
 		return nil, err
 	}
 	var groups []cloud.Group
+	several := severalClusters(state)
 	for _, id := range slices.Sorted(maps.Keys(state)) {
 		f := state[id]
 		low, high, scales, err := f.bounds()
@@ -123,6 +125,8 @@ func (p *Provider) Groups(ctx context.Context, defaults *externalgrpc.NodeGroupA
 		g.Target = target
 		switch {
 		case g.Problem != nil:
+		case several != nil:
+			g.Problem = several
 		case unknown != nil:
 			g.Problem = unknown
 		case f.isGoing():
@@ -144,6 +148,23 @@ func (p *Provider) Groups(ctx context.Context, defaults *externalgrpc.NodeGroupA
 		groups = append(groups, g)
 	}
 	return groups, nil
+}
+
+// severalClusters returns an error if groups belong to more than one Cluster. Machines of the others never become nodes
+// here: they would be bought for pods of this one, and those with nodes of their own would count as late.
+func severalClusters(state map[string]*found) error {
+	clusters := map[string]bool{}
+	for _, f := range state {
+		if _, _, scales, _ := f.bounds(); scales && f.cluster() != "" {
+			clusters[f.GetNamespace()+"/"+f.cluster()] = true
+		}
+	}
+	if len(clusters) < 2 {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(clusters))
+	return fmt.Errorf("there are node groups of %d clusters, such as %s and %s: name that of the nodes by "+
+		"--node-group-auto-discovery=clusterapi:namespace=NAMESPACE,clusterName=NAME", len(names), names[0], names[1])
 }
 
 // nodeIDs returns provider ids by name of the node, if a machine states none but has become a node.

@@ -238,16 +238,19 @@ func (p *Provider) DeleteNodes(ctx context.Context, id string, nodes []*v1.Node)
 	return nil
 }
 
-// claimOf returns the name of the claim of a node, or of a machine without one.
+// claimOf returns the name of the claim of a node, or of a machine without one. Such a machine may have become a node
+// since it was looked at.
 func (p *Provider) claimOf(g *group, node *v1.Node) (string, error) {
 	id := node.Spec.ProviderID
 	bare, byName := strings.CutPrefix(id, idPrefix)
+	_, withoutNode := node.Annotations[cloud.WithoutNode]
 	for _, c := range g.claims {
 		switch {
-		case byName && c.Name == bare && c.registered():
-			return "", status.Errorf(codes.FailedPrecondition, "NodeClaim %s has become node %s meanwhile", bare,
+		case byName && c.Name != bare, !byName && (c.Status.ProviderID != id || id == ""):
+		case (byName || withoutNode) && c.registered():
+			return "", status.Errorf(codes.FailedPrecondition, "NodeClaim %s has become node %s meanwhile", c.Name,
 				c.Status.NodeName)
-		case byName && c.Name == bare, !byName && c.Status.ProviderID == id && id != "":
+		default:
 			return c.Name, nil
 		}
 	}

@@ -69,6 +69,22 @@ func TestClaimDeletedByHand(t *testing.T) {
 	}
 }
 
+// A machine that was to go because it is no node yet, and has become one since, stays: it may have pods.
+func TestClaimRegistersLate(t *testing.T) {
+	w := newWorld(t, managedPool)
+	w.grow(small, 0, 1)
+	name := w.claims()[0].Name
+	w.launch(name)
+	late := machine("aws:///" + name)
+	late[0].Annotations = map[string]string{cloud.WithoutNode: "unregistered"}
+	w.register(name)
+	if err := w.p.DeleteNodes(t.Context(), small, late); err == nil || cloud.OutcomeUnknown(err) ||
+		!strings.Contains(err.Error(), "has become node node-"+name) {
+		t.Errorf("error %v", err)
+	}
+	w.expect(small, "1 of 1000, aws RUNNING")
+}
+
 // A process that dies in the middle of growth leaves claims that the next one counts: the same request is refused, and
 // the rest is bought once.
 func TestRestartInTheMiddle(t *testing.T) {
