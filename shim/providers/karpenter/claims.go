@@ -118,7 +118,9 @@ func (p *Provider) IncreaseSize(ctx context.Context, id string, from, delta int)
 		if err != nil {
 			return partly(i, err)
 		}
-		if _, err = p.objects.Resource(nodeClaims).Create(ctx, object, metav1.CreateOptions{}); err != nil {
+		call, cancel := context.WithTimeout(ctx, p.callTime)
+		_, err = p.objects.Resource(nodeClaims).Create(call, object, metav1.CreateOptions{})
+		if cancel(); err != nil {
 			if apierrors.IsAlreadyExists(err) && i == 0 {
 				return fmt.Errorf("node group %s: %w: somebody else has made NodeClaim %s", id, cloud.ErrChanged, name)
 			}
@@ -275,6 +277,8 @@ func (p *Provider) deleteClaim(ctx context.Context, g *group, name string) error
 	if uid == nil {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, p.callTime)
+	defer cancel()
 	err := p.objects.Resource(nodeClaims).Delete(ctx, name,
 		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: uid}})
 	if apierrors.IsNotFound(err) {

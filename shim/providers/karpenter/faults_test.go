@@ -1,14 +1,23 @@
 package karpenter
 
 import (
+	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	k8stesting "k8s.io/client-go/testing"
 
+	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/cloud"
 )
 
@@ -196,5 +205,50 @@ func TestNoNodeClaimsAreListed(t *testing.T) {
 		}
 		end()
 		w.expect(small, "1 of 1000, nodeclaim CREATING") // none of them has vanished
+	}
+}
+
+// An API server that does not answer holds up no loop for ever: a look is an error, and after a change nobody knows.
+func TestAPIServerHangs(t *testing.T) {
+	w := newWorld(t, managedPool)
+	var hangs atomic.Value // a method
+	ended := make(chan struct{})
+	front := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if r.Method == hangs.Load() {
+			<-ended
+			return
+		}
+		out.Header().Set("Content-Type", "application/json")
+		of := nodePools
+		if strings.HasSuffix(r.URL.Path, "nodeclaims") {
+			of = nodeClaims
+		}
+		list, err := w.objects.Resource(of).List(r.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Error(err)
+		}
+		data, _ := list.MarshalJSON()
+		_, _ = out.Write(data)
+	}))
+	defer front.Close()
+	defer close(ended)
+	objects, err := dynamic.NewForConfig(&rest.Config{Host: front.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := New(DefaultOptions(), objects, []*loadlinev1.PriceCatalogue{{Name: "test", Csv: []byte(prices)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.callTime = 100 * time.Millisecond
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	hangs.Store(http.MethodPost)
+	if err := p.IncreaseSize(ctx, small, 0, 1); !cloud.OutcomeUnknown(err) || ctx.Err() != nil {
+		t.Errorf("growth: error %v", err)
+	}
+	hangs.Store(http.MethodGet)
+	if err := p.Refresh(ctx); err == nil || ctx.Err() != nil {
+		t.Errorf("a look: error %v", err)
 	}
 }

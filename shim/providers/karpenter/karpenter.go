@@ -38,6 +38,8 @@ type Provider struct {
 	objects dynamic.Interface
 	options Options
 	types   map[string]*instanceType
+	// callTime bounds one call, a page of a list included: an API server that hangs must not hold up a loop for ever.
+	callTime time.Duration
 
 	mu    sync.Mutex // one change at a time; guards what follows
 	state state
@@ -61,14 +63,17 @@ type lost struct {
 	at               time.Time
 }
 
+// callTime is longer than an API server that is not well takes for an answer as a rule.
+const callTime = 30 * time.Second
+
 // New returns a provider that works through the API server, with the price lists that know instance types.
 func New(options Options, objects dynamic.Interface, lists []*loadlinev1.PriceCatalogue) (*Provider, error) {
 	types, err := readTypes(lists)
 	if err != nil {
 		return nil, err
 	}
-	return &Provider{objects: objects, options: options, types: types, awaited: map[string]awaited{},
-		lost: map[string]lost{}, ordered: map[string]bool{}}, nil
+	return &Provider{objects: objects, options: options, types: types, callTime: callTime,
+		awaited: map[string]awaited{}, lost: map[string]lost{}, ordered: map[string]bool{}}, nil
 }
 
 // Refresh reads NodePools and NodeClaims.
@@ -107,7 +112,9 @@ func (p *Provider) list(ctx context.Context, of schema.GroupVersionResource,
 	options metav1.ListOptions) (all []unstructured.Unstructured, err error) {
 	options.Limit = pageSize
 	for {
-		page, err := p.objects.Resource(of).List(ctx, options)
+		call, cancel := context.WithTimeout(ctx, p.callTime)
+		page, err := p.objects.Resource(of).List(call, options)
+		cancel()
 		if err != nil {
 			return nil, explained(err, of)
 		}
