@@ -152,6 +152,11 @@ func TestMarkOfARemovalThatWasNotCarriedOut(t *testing.T) {
 	objects[2].SetAnnotations(map[string]string{"cluster.x-k8s.io/delete-machine": "yes"})
 	w = newWorld(t, "v1beta2", objects...)
 	p = w.provider()
+	groups, err := p.Groups(t.Context(), nil)
+	if err != nil || groups[0].Min != 3 || groups[0].Max != 5 || groups[0].Problem != nil ||
+		groups[0].Warning == nil || !strings.Contains(groups[0].Warning.Error(), "machine a has") {
+		t.Errorf("groups %+v, error %v", groups, err)
+	}
 	for _, change := range []func() error{
 		func() error { return p.DeleteNodes(t.Context(), id, []*v1.Node{node("b", "sim://b")}) },
 		func() error { return p.DecreaseTargetSize(t.Context(), id, 3, 1) },

@@ -139,9 +139,13 @@ func (p *Provider) Groups(ctx context.Context, defaults *externalgrpc.NodeGroupA
 			// No node is removed, as nobody can say which one it would be. A minimum above the nodes that are there would keep
 			// requests from being taken back that the pool has not begun to fulfill.
 			g.Min = min(max(low, min(target, f.there(&f.Unstructured))), high)
+		default: // a drain would be in vain
+			if _, g.Warning = f.staleMarks(nil, target); g.Warning != nil {
+				g.Min = min(max(low, target), high)
+			}
 		}
 		g.Instances = f.instances(target, ids)
-		g.Warning = cmp.Or(f.wrongCapacity(), p.unknownShape(f, g.Instances))
+		g.Warning = cmp.Or(g.Warning, f.wrongCapacity(), p.unknownShape(f, g.Instances))
 		var doubts []string
 		g.Options, doubts = f.options(defaults)
 		p.warn(doubts)
