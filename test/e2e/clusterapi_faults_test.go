@@ -2,10 +2,12 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"loadline.dev/test/e2e/harness"
 )
@@ -60,6 +62,30 @@ func TestClusterAPIManagerIsKilled(t *testing.T) {
 	}
 	if made := c.made(); made != 3 {
 		t.Errorf("%d machines were made for 3 pods", made)
+	}
+}
+
+// A process ends after it has marked a machine and before it has lowered the target. When another node is to be deleted,
+// Cluster API deletes that one, and not the marked one, which it would delete first.
+func TestClusterAPIMarkIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	c := startClusterAPI(t)
+	p := c.provider()
+	c.group(p)
+	c.must(p.IncreaseSize(c.ctx, mdGroup, 0, 2))
+	c.wait("two nodes", func() bool { return c.states(c.provider()) == "2 RUNNING" })
+	machines := c.group(p).Instances // by name, which is Cluster API's order among those that are marked
+	marked, leaves := strings.TrimPrefix(machines[0].GetId(), "test://"), machines[1].GetId()
+	_, err := c.objects.Resource(capiMachines).Namespace("default").Patch(c.ctx, marked, types.MergePatchType,
+		[]byte(`{"metadata":{"annotations":{"cluster.x-k8s.io/delete-machine":"loadline.dev 2026-11-30T00:00:00Z"}}}`),
+		metav1.PatchOptions{})
+	c.must(err)
+	p = c.provider()
+	c.group(p)
+	c.must(p.DeleteNodes(c.ctx, mdGroup, []*v1.Node{{Spec: v1.NodeSpec{ProviderID: leaves}}}))
+	c.wait("a node less", func() bool { return c.states(p) == "1 RUNNING" && len(c.nodes()) == 1 })
+	if left := c.nodes(); left[0] != marked {
+		t.Errorf("%s was to go, and %v stays", leaves, left)
 	}
 }
 
