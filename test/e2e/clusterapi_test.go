@@ -66,9 +66,11 @@ func startClusterAPI(t *testing.T) *capi {
 	c.rest.QPS, c.rest.Burst = 1000, 1000
 	c.objects, err = dynamic.NewForConfig(c.rest)
 	c.must(err)
-	c.must(c.cluster.Apply(c.ctx, append(slices.Clone(built.Definitions), infrastructureKind("TestCluster"),
+	definitions := append(slices.Clone(built.Definitions), infrastructureKind("TestCluster"),
 		infrastructureKind("TestControlPlane"), infrastructureKind("TestMachine"),
-		infrastructureKind("TestMachineTemplate"), infrastructureKind("TestMachinePool"))))
+		infrastructureKind("TestMachineTemplate"), infrastructureKind("TestMachinePool"))
+	c.must(c.cluster.Apply(c.ctx, definitions))
+	c.wait("the definitions", func() bool { return served(c.cluster, definitions...) }) // the manager ends without one
 	c.manager, err = c.cluster.StartClusterAPI(c.ctx, built)
 	c.must(err)
 	kubeconfig, err := os.ReadFile(c.cluster.Kubeconfig)

@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,17 +114,30 @@ func define(t *testing.T, ctx context.Context, cluster *harness.Cluster, group, 
 	if err := cluster.Apply(ctx, []*unstructured.Unstructured{definition}); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
-		served, err := cluster.Client.Discovery().ServerResourcesForGroupVersion(group + "/" + versions[len(versions)-1])
-		if err == nil {
-			for _, resource := range served.APIResources {
-				if resource.Name == plural {
-					return
-				}
-			}
-		}
+	for end := time.Now().Add(time.Minute); !served(cluster, definition); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s of %s is not served: %v", plural, group, err)
+			t.Fatalf("%s of %s is not served", plural, group)
 		}
 	}
+}
+
+// served says whether the API server serves kinds, in all versions that it is to serve.
+func served(cluster *harness.Cluster, definitions ...*unstructured.Unstructured) bool {
+	for _, definition := range definitions {
+		group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+		plural, _, _ := unstructured.NestedString(definition.Object, "spec", "names", "plural")
+		versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+		for _, one := range versions {
+			version, _ := one.(map[string]any)
+			if version["served"] != true {
+				continue
+			}
+			list, err := cluster.Client.Discovery().ServerResourcesForGroupVersion(fmt.Sprint(group, "/", version["name"]))
+			if err != nil || !slices.ContainsFunc(list.APIResources,
+				func(r metav1.APIResource) bool { return r.Name == plural }) {
+				return false
+			}
+		}
+	}
+	return true
 }
