@@ -111,7 +111,11 @@ func (p *Provider) IncreaseSize(ctx context.Context, id string, from, delta int)
 		return fmt.Errorf("node group %s: %w: it is %d and not %d", id, cloud.ErrChanged, target, from)
 	}
 	if delta < 1 || delta > g.room {
-		return fmt.Errorf("node group %s may not have %d more nodes: its NodePool allows %d", id, delta, g.room)
+		err := fmt.Errorf("node group %s may not have %d more nodes: its NodePool allows %d", id, delta, g.room)
+		if delta > 0 && delta <= p.told[id] { // other groups of the pool have grown since: no failure of this one
+			err = fmt.Errorf("%w: %w", err, cloud.ErrChanged)
+		}
+		return err
 	}
 	for i, name := range p.namesFor(g, delta) {
 		object, err := encode(g.claim(name))

@@ -311,6 +311,17 @@ func TestLimits(t *testing.T) {
 	if err := w.p.IncreaseSize(t.Context(), small, 2, 2); err == nil || len(w.claims()) != 2 {
 		t.Errorf("%d claims, error %v", len(w.claims()), err)
 	}
+	// Groups of a pool share its limits. One that is too late has not failed, unless it could never have grown so.
+	w = newWorld(t, strings.Replace(managedPool, "uid: pool-uid", "annotations: {loadline.dev/limits: nodes=3}", 1))
+	const large = "default/m5.xlarge/z1/spot"
+	w.expect(large, "0 of 3")
+	w.grow(small, 0, 2)
+	for delta, late := range map[int]bool{2: true, 4: false, 0: false} {
+		err := w.p.IncreaseSize(t.Context(), large, 0, delta)
+		if err == nil || errors.Is(err, cloud.ErrChanged) != late || len(w.claims()) != 2 {
+			t.Errorf("%d claims, error %v", len(w.claims()), err)
+		}
+	}
 	// Claims request a tenth less than what a node offers. The limit is of nodes all the same, before they are launched.
 	w = newWorld(t, strings.Replace(managedPool, "uid: pool-uid", "annotations: {loadline.dev/limits: cpu=19300m}", 1))
 	w.grow(small, 0, 9)
