@@ -78,6 +78,54 @@ func TestClaimDeletedByHand(t *testing.T) {
 	}
 }
 
+// Without its NodePool a claim is in no group, and nothing is done with it. With a NodePool of the same name it counts
+// again; one that has vanished in between is no failure of its instance type.
+func TestNodePoolIsDeletedUnderItsClaims(t *testing.T) {
+	w := newWorld(t, managedPool)
+	w.grow(small, 0, 3)
+	gone, runs := w.claims()[0].Name, w.claims()[1].Name
+	w.register(runs)
+	w.expect(small, "3 of 1000, nodeclaim CREATING, aws RUNNING, nodeclaim CREATING")
+	if err := w.objects.Resource(nodePools).Delete(t.Context(), "default", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.expect(small, "none")
+	for _, err := range []error{w.p.IncreaseSize(t.Context(), small, 3, 1),
+		w.p.DeleteNodes(t.Context(), small, machine("aws:///"+runs))} {
+		if err == nil || cloud.OutcomeUnknown(err) || !strings.Contains(err.Error(), "there is no node group "+small) {
+			t.Errorf("error %v", err)
+		}
+	}
+	w.vanish(gone)
+	w.expect(small, "none")
+	w.add(managedPool)
+	w.expect(small, "2 of 1000, aws RUNNING, nodeclaim CREATING")
+	w.grow(small, 2, 1)
+	if all := w.claims(); len(all) != 3 {
+		t.Errorf("%d claims", len(all))
+	}
+}
+
+// Two NodePools with the same requirements and labels have groups of their own, and none touches the claims of the
+// other.
+func TestTwoNodePoolsThatAreAlike(t *testing.T) {
+	w := newWorld(t, managedPool, strings.NewReplacer("name: default", "name: other", "pool-uid", "other-uid").
+		Replace(managedPool))
+	const other = "other/m5.large/z1/on-demand"
+	w.grow(small, 0, 1)
+	w.grow(other, 0, 1)
+	if all := w.claims(); len(all) != 2 || all[0].Name == all[1].Name {
+		t.Fatalf("claims %v", all)
+	}
+	name := w.claims()[1].Name
+	w.register(name)
+	w.expect(small, "1 of 1000, nodeclaim CREATING")
+	w.expect(other, "1 of 1000, aws RUNNING")
+	if err := w.p.DeleteNodes(t.Context(), small, machine("aws:///"+name)); err == nil || len(w.claims()) != 2 {
+		t.Errorf("%d claims, error %v", len(w.claims()), err)
+	}
+}
+
 // A machine that was to go because it is no node yet, and has become one since, stays: it may have pods.
 func TestClaimRegistersLate(t *testing.T) {
 	w := newWorld(t, managedPool)
