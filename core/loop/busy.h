@@ -33,9 +33,10 @@ BusyObjects FindBusyObjects(const LoopProblem& problem, const CountsOfGroups& co
                             const Snapshot& snapshot);
 
 // Marks the groups whose new nodes suit pods that wait for a node that does not exist yet. Pods that have
-// waited for 15 minutes and for which no group grows mark none: what a move frees may serve them, and it would
-// otherwise wait as long as they do. Nobody knows about a group without a model. If the budget ends, no group is known to be at rest. The snapshot is as before
-// when the call returns. Cost: O(kinds of pods without a node * groups).
+// waited for 15 minutes and for which no group grows mark none: what a move frees may serve them, and it
+// would otherwise wait as long as they do. Nobody knows about a group without a model. If the budget ends, no
+// group is known to be at rest. The snapshot is as before when the call returns. Cost: O(kinds of pods
+// without a node * groups).
 void MarkWanted(const LoopProblem& problem, const LoopPlan& plan, Snapshot* snapshot, WorkBudget* budget,
                 BusyObjects* busy);
 

@@ -13,20 +13,7 @@
 namespace loadline {
 namespace {
 
-void WriteAmounts(const CpuMemory& amounts, StateWriter* out) {
-  out->Number(static_cast<uint64_t>(amounts.cpu));
-  out->Number(static_cast<uint64_t>(amounts.memory));
-}
-
-// Amounts up to 2^62.
-int64_t ReadAmount(StateReader* in) { return static_cast<int64_t>(in->Below((uint64_t{1} << 62) + 1)); }
-
-CpuMemory ReadAmounts(StateReader* in) {
-  CpuMemory amounts;
-  amounts.cpu = ReadAmount(in);
-  amounts.memory = ReadAmount(in);
-  return amounts;
-}
+int64_t ReadAmount(StateReader* in) { return static_cast<int64_t>(in->Below(uint64_t{kMaxAmount} + 1)); }
 
 void WriteSize(const GroupState& size, StateWriter* out) {
   out->Number(size.cached_node.has_value() ? 1 : 0);
@@ -86,6 +73,16 @@ KeptSlack::Group ReadGroup(StateReader* in) {
 }
 
 }  // namespace
+
+void WriteAmounts(const CpuMemory& amounts, StateWriter* out) {
+  out->Number(static_cast<uint64_t>(amounts.cpu));
+  out->Number(static_cast<uint64_t>(amounts.memory));
+}
+
+CpuMemory ReadAmounts(StateReader* in) {
+  const int64_t cpu = ReadAmount(in);
+  return {cpu, ReadAmount(in)};
+}
 
 void WriteSizes(const absl::btree_map<std::string, GroupState>& sizes, size_t most_bytes, StateWriter* out) {
   std::string entries;

@@ -169,7 +169,9 @@ class Follower {
     plan_.replacement.nodes_took_ms =
         std::clamp<int64_t>(now_ms_ - move->at_ms, 0, problem_.replacement.node_wait_ms);
     const MoveNodes nodes{FindAll(nodes_, move->remove), TargetsOf(nodes_, *move)};
-    const double lasts_hours = plan_.replacement.saving_lasts_hours;
+    // The load of a daily peak may have fallen since. What it has cost to bring the nodes is spent.
+    const double lasts_hours =
+        std::max(plan_.replacement.saving_lasts_hours, static_cast<double>(move->pays_within_ms) / 3'600'000);
     if (const auto why = CheckMove(problem_, nodes, lasts_hours, &snapshot_, &budget_, move))
       return End(move, *why);
     move->phase = Phase::kDraining;
@@ -253,6 +255,7 @@ void FollowMoves(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* bud
     const double payback_hours = policy.options.payback_hours;
     const CpuMemory load = LoadOf(*problem.drain.cluster, problem.pending);
     plan->replacement.load = FollowLoad(policy.load, load, payback_hours, policy.now_ms);
+    FollowHours(load, policy.now_ms, &*plan->replacement.load);
     plan->replacement.saving_lasts_hours =
         SavingLastsHours(payback_hours, plan->replacement.load, policy.now_ms);
   }
