@@ -126,8 +126,8 @@ func limitGarbage() {
 	}
 }
 
-// mostRecorded bounds the file of --record. Chosen: five hours at the default --scan-interval, as each loop has the
-// price lists again, which take 0.57 MB, beside what changes.
+// mostRecorded bounds the file of --record. Chosen: nine days at the default --scan-interval of a quiet cluster of 200
+// nodes, of which a loop takes 13 KB.
 const mostRecorded = 1 << 30
 
 func (f *autoscalerFlags) run(ctx context.Context, settings *config.Configuration) error {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,8 +12,10 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/engine"
+	"loadline.dev/shim/recording"
 	"loadline.dev/shim/report/texttable"
 )
 
@@ -73,7 +76,9 @@ func (f *replayFlags) replay(ctx context.Context, name string, out io.Writer) er
 		}
 		return nil
 	})
-	if err != nil {
+	if errors.Is(err, recording.ErrCut) {
+		klog.Warningf("%s: %v", name, err)
+	} else if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if err := table.Write(out); err != nil {

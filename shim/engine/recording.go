@@ -21,22 +21,22 @@ import (
 )
 
 // Record returns a connection that writes down each call of another one, with its answer, in the order in which they
-// end. Calls at the same time are put one after the other. What cannot be written fails the call.
+// end. What cannot be written fails the call.
 func Record(conn Conn, w io.Writer) Conn {
-	return &recorder{Conn: conn, w: w}
+	return &recorder{Conn: conn, w: w, requests: recording.Requests{}}
 }
 
 type recorder struct {
 	Conn
-	mu sync.Mutex
-	w  io.Writer
+	mu sync.Mutex // while a call is written, not while it is made
+	// w and requests are guarded by mu.
+	w        io.Writer
+	requests recording.Requests
 }
 
 var deterministic = proto.MarshalOptions{Deterministic: true}
 
 func (r *recorder) Invoke(ctx context.Context, method string, args, reply any, options ...grpc.CallOption) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	call := &loadlinev1.RecordedCall{Method: method}
 	var err error
 	if call.Request, err = deterministic.Marshal(args.(proto.Message)); err != nil {
@@ -48,14 +48,24 @@ func (r *recorder) Invoke(ctx context.Context, method string, args, reply any, o
 			return err
 		}
 	}
-	var text bytes.Buffer
-	if _, err := protodelim.MarshalTo(&text, call); err != nil {
-		return fmt.Errorf("recording: %w", err)
-	}
-	if _, err := r.w.Write(text.Bytes()); err != nil {
+	if err := r.write(call); err != nil {
 		return fmt.Errorf("recording: %w", err)
 	}
 	return callErr
+}
+
+func (r *recorder) write(call *loadlinev1.RecordedCall) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.requests.Shorten(call); err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if _, err := protodelim.MarshalTo(&text, call); err != nil {
+		return err
+	}
+	_, err := r.w.Write(text.Bytes())
+	return err
 }
 
 // Bounded writes up to some bytes, and nothing after an error, which callers do not get: a full disk ends a recording
@@ -98,7 +108,7 @@ type Replayed struct {
 }
 
 // Replay makes the calls of a recording again, on an engine that holds nothing, and tells visit of each. It ends with
-// the first error of visit. Errors name the call, from 0.
+// the first error of visit. Errors name the call, from 0; recording.ErrCut is behind the last whole one.
 func Replay(ctx context.Context, conn Conn, in io.Reader, visit func(Replayed) error) error {
 	return recording.Calls(in, func(call *loadlinev1.RecordedCall) error {
 		request, response, err := messagesOf(call.GetMethod())

@@ -2,11 +2,14 @@ package engine_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -72,7 +75,7 @@ func TestReplayRefusesWhatIsNoRecording(t *testing.T) {
 	}{
 		"empty":   {nil, "not a recording: it is empty"},
 		"text":    {[]byte("apiVersion: v1\n"), "call 0: not a recording"},
-		"cut off": {file[:len(file)-1], "call 2: not a recording"},
+		"cut off": {file[:len(file)-1], "the recording ends within a call"},
 		"method":  {append([]byte{6, 10, 4}, "/a/b"...), `call 0: method "/a/b"`},
 	} {
 		err := engine.Replay(t.Context(), enginetest.Open(t), bytes.NewReader(c.file),
@@ -120,6 +123,50 @@ func TestReplayOfLoops(t *testing.T) {
 	})
 	if err != nil || loops != 3 || late != 1 || deletions != 1 {
 		t.Errorf("%d loops, %d times late, %d deletions, error %v", loops, late, deletions, err)
+	}
+}
+
+// slow is a connection on which calls of PlanLoop wait for others.
+type slow struct {
+	engine.Conn
+	began, others chan bool
+}
+
+func (s *slow) Invoke(ctx context.Context, method string, args, reply any, options ...grpc.CallOption) error {
+	if strings.HasSuffix(method, "/PlanLoop") {
+		s.began <- true
+		<-s.others
+	}
+	return s.Conn.Invoke(ctx, method, args, reply, options...)
+}
+
+// A call that takes long holds up no other one, and is written behind it.
+func TestRecordedCallsOverlap(t *testing.T) {
+	var file bytes.Buffer
+	conn := &slow{enginetest.Open(t), make(chan bool), make(chan bool)}
+	recorded := engine.Record(conn, &file)
+	ended := make(chan error)
+	go func() {
+		_, err := loadlinev1.NewAutoscalerClient(recorded).PlanLoop(t.Context(), &loadlinev1.PlanLoopRequest{NowS: 60,
+			Cluster: &loadlinev1.PlanLoopRequest_Own{Own: &loadlinev1.Changes{}}})
+		ended <- err
+	}()
+	<-conn.began
+	if _, err := loadlinev1.NewClusterStateClient(recorded).Sync(t.Context(), syncRequest("a")); err != nil {
+		t.Fatal(err)
+	}
+	conn.others <- true
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	err := engine.Replay(t.Context(), enginetest.Open(t), &file, func(r engine.Replayed) error {
+		got = append(got, r.Recorded.GetMethod(), fmt.Sprint(r.Same))
+		return nil
+	})
+	const want = "/loadline.v1.ClusterState/Sync true /loadline.v1.Autoscaler/PlanLoop true"
+	if err != nil || strings.Join(got, " ") != want {
+		t.Errorf("%v, error %v", got, err)
 	}
 }
 

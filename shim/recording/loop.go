@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
@@ -19,7 +18,9 @@ type Loop struct {
 	// Number is its place among the loops of the recording, from 1.
 	Number   int
 	Question *loadlinev1.PlanLoopRequest
-	books
+	// Cut says that the recording ends within a call behind the loop, which is the last whole one.
+	Cut bool
+	*books
 }
 
 // books hold what an engine has of a view.
@@ -38,62 +39,93 @@ var errFound = errors.New("found")
 
 // ReadLoop returns the loop of this number, from 1, or the last one for 0.
 func ReadLoop(recording io.Reader, number int) (*Loop, error) {
-	views, found := map[string]*books{}, (*Loop)(nil)
+	r := reader{views: map[string]*books{}}
 	err := Calls(recording, func(call *loadlinev1.RecordedCall) error {
 		if call.GetCode() != 0 {
 			return nil // an engine takes no part of a batch that it refuses
 		}
-		question, err := follow(views, call)
-		if question == nil || err != nil {
-			return err
-		}
-		next := &Loop{Number: 1, Question: question}
-		if found != nil {
-			next.Number = found.Number + 1
-		}
-		if own := question.GetOwn(); own != nil {
-			err = next.apply(own)
-		} else if err = take(views, question.GetChanges()); err == nil {
-			next.books = views[question.GetChanges().GetView()].clone()
-		}
-		if found = next; err == nil && next.Number == number {
+		err := r.take(call)
+		if err == nil && r.found != nil && r.found.Number == number {
 			err = errFound
 		}
 		return err
 	})
+	cut := errors.Is(err, ErrCut)
 	switch {
 	case errors.Is(err, errFound):
-		return found, nil
-	case err != nil:
+		return r.found, nil
+	case err != nil && !cut:
 		return nil, err
-	case found == nil:
+	case r.found == nil && cut:
+		return nil, fmt.Errorf("the recording holds no whole loop: %w", err)
+	case r.found == nil:
 		return nil, errors.New("the recording holds no loop")
-	case number > found.Number:
-		return nil, fmt.Errorf("the recording holds no loop %d: its last one is %d", number, found.Number)
+	case number > r.found.Number:
+		return nil, fmt.Errorf("the recording holds no loop %d: its last one is %d", number, r.found.Number)
 	}
-	return found, nil
+	r.found.Cut = cut
+	return r.found, nil
 }
 
-// follow applies a call to the views, and returns the question of a loop; nil: it asks another one.
-func follow(views map[string]*books, call *loadlinev1.RecordedCall) (*loadlinev1.PlanLoopRequest, error) {
-	_, method, _ := strings.Cut(strings.TrimPrefix(call.GetMethod(), "/loadline.v1."), "/")
-	switch method {
-	case "Sync":
-		var request loadlinev1.SyncRequest
-		if err := proto.Unmarshal(call.GetRequest(), &request); err != nil {
-			return nil, err
+// reader follows the views of a recording.
+type reader struct {
+	views map[string]*books
+	found *Loop // the last one, with the view as it is
+	// later are the calls behind it. They change the view, so that they wait for the next loop.
+	later []*loadlinev1.RecordedCall
+}
+
+// take takes note of a call.
+func (r *reader) take(call *loadlinev1.RecordedCall) error {
+	switch methodOf(call) {
+	case "PlanLoop":
+	case "Sync", "Drop":
+		r.later = append(r.later, call)
+		return nil
+	default:
+		return nil
+	}
+	next := &Loop{Number: 1, Question: &loadlinev1.PlanLoopRequest{}}
+	if r.found != nil {
+		next.Number = r.found.Number + 1
+	}
+	for _, call := range r.later {
+		if err := follow(r.views, call); err != nil {
+			return err
 		}
-		return nil, take(views, request.GetChanges())
-	case "Drop":
+	}
+	r.found, r.later = next, nil
+	if err := proto.Unmarshal(call.GetRequest(), next.Question); err != nil {
+		return err
+	}
+	if own := next.Question.GetOwn(); own != nil {
+		next.books = &books{}
+		return next.apply(own)
+	}
+	err := take(r.views, next.Question.GetChanges())
+	next.books = r.views[next.Question.GetChanges().GetView()]
+	return err
+}
+
+// methodOf returns the name of a method without its service.
+func methodOf(call *loadlinev1.RecordedCall) string {
+	_, method, _ := strings.Cut(strings.TrimPrefix(call.GetMethod(), "/loadline.v1."), "/")
+	return method
+}
+
+// follow applies a call to the views.
+func follow(views map[string]*books, call *loadlinev1.RecordedCall) error {
+	if methodOf(call) == "Drop" {
 		var request loadlinev1.DropRequest
 		err := proto.Unmarshal(call.GetRequest(), &request)
 		delete(views, request.GetView())
-		return nil, err
-	case "PlanLoop":
-		var question loadlinev1.PlanLoopRequest
-		return &question, proto.Unmarshal(call.GetRequest(), &question)
+		return err
 	}
-	return nil, nil
+	var request loadlinev1.SyncRequest
+	if err := proto.Unmarshal(call.GetRequest(), &request); err != nil {
+		return err
+	}
+	return take(views, request.GetChanges())
 }
 
 // take applies changes to the view that they name.
@@ -140,10 +172,4 @@ func (b *books) apply(changes *loadlinev1.Changes) error {
 // keyOf identifies an object. Keys in order are objects by kind, namespace and name.
 func keyOf(kind loadlinev1.ObjectKind, namespace, name string) string {
 	return fmt.Sprintf("%03d/%s/%s", kind, namespace, name)
-}
-
-func (b *books) clone() books {
-	out := *b
-	out.shapes, out.nodes, out.objects = maps.Clone(b.shapes), maps.Clone(b.nodes), maps.Clone(b.objects)
-	return out
 }

@@ -2,6 +2,7 @@ package recording_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -126,11 +127,19 @@ func TestLoopHasTheClusterOfItsTime(t *testing.T) {
 		t.Error(err)
 	}
 	cut := w.Bytes()[:w.Len()-1]
-	if _, err := recording.ReadLoop(bytes.NewReader(cut), 2); err != nil {
+	if loop, err := recording.ReadLoop(bytes.NewReader(cut), 2); err != nil || loop.Cut {
+		t.Error(loop, err)
+	}
+	if _, err := recording.ReadLoop(bytes.NewReader(cut[:len(cut)/8]),
+		0); err == nil || err.Error() != "call 0: not a recording: unexpected EOF" {
 		t.Error(err)
 	}
-	if _, err := recording.ReadLoop(bytes.NewReader(cut), 0); err == nil || !strings.Contains(err.Error(), "call 7: ") {
-		t.Error(err)
+	loop, err := recording.ReadLoop(bytes.NewReader(cut), 0)
+	if err != nil || !loop.Cut {
+		t.Fatal(loop, err)
+	}
+	if got := describe(t, loop); got != second {
+		t.Errorf("the last whole loop: %s\nwant %s", got, second)
 	}
 }
 
@@ -156,5 +165,40 @@ func TestWaitingPodsKeepTheirState(t *testing.T) {
 	}
 	if text := strings.Join(got, ", "); text != "Pending Unknown 540, Pending FalseUnschedulable -62135596800" {
 		t.Error(text)
+	}
+}
+
+// Fields of a request that stay are written once, and are there again when a call is read.
+func TestRequestsKeepWhatStays(t *testing.T) {
+	requests := []*loadlinev1.PlanLoopRequest{
+		{NowS: 60, MaxNodesTotal: 7, DaemonPods: [][]byte{{1}, {2}}},
+		{NowS: 70, MaxNodesTotal: 7, DaemonPods: [][]byte{{1}, {2}}},
+		{NowS: 70, DaemonPods: [][]byte{{1}, {2}, {3}}}, // MaxNodesTotal is gone
+		{NowS: 70, DaemonPods: [][]byte{{1}, {2}, {3}}},
+	}
+	// By number: now_s 3, daemon_pods 8, max_nodes_total 12.
+	want := []string{"[]", "[8 12]", "[3]", "[3 8]"}
+	shorten, complete := recording.Requests{}, recording.Requests{}
+	for i, request := range requests {
+		data, err := proto.Marshal(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		call := &loadlinev1.RecordedCall{Method: "a", Request: data}
+		if err := shorten.Shorten(call); err != nil || fmt.Sprint(call.GetSameFields()) != want[i] {
+			t.Errorf("call %d: same %v, error %v", i, call.GetSameFields(), err)
+		}
+		if len(call.GetSameFields()) == 2 && i == 3 && len(call.GetRequest()) > 0 {
+			t.Errorf("call %d repeats %d bytes", i, len(call.GetRequest()))
+		}
+		got := &loadlinev1.PlanLoopRequest{}
+		if err := cmp.Or(complete.Complete(call), proto.Unmarshal(call.GetRequest(), got)); err != nil ||
+			!proto.Equal(got, request) {
+			t.Errorf("call %d: %v, error %v", i, got, err)
+		}
+	}
+	err := complete.Complete(&loadlinev1.RecordedCall{Method: "b", SameFields: []int32{3}})
+	if err == nil || err.Error() != "same_fields: no call of this method before it has field 3" {
+		t.Error(err)
 	}
 }

@@ -1665,12 +1665,15 @@ type RecordedCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Full name of the gRPC method.
 	Method string `protobuf:"bytes,1,opt,name=method,proto3" json:"method,omitempty"`
-	// The request, in the deterministic form of protobuf.
+	// The request, in the deterministic form of protobuf, without same_fields.
 	Request []byte `protobuf:"bytes,2,opt,name=request,proto3" json:"request,omitempty"`
 	// The response, in the deterministic form of protobuf. Empty: the call failed.
 	Response []byte `protobuf:"bytes,3,opt,name=response,proto3" json:"response,omitempty"`
 	// The gRPC code of the outcome; 0: the call did not fail.
-	Code          int32 `protobuf:"varint,4,opt,name=code,proto3" json:"code,omitempty"`
+	Code int32 `protobuf:"varint,4,opt,name=code,proto3" json:"code,omitempty"`
+	// Numbers of fields of the request whose values are those of the call before it of this method, such as
+	// the price lists of each loop: they are written once. Each once, in order.
+	SameFields    []int32 `protobuf:"varint,5,rep,packed,name=same_fields,json=sameFields,proto3" json:"same_fields,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1731,6 +1734,13 @@ func (x *RecordedCall) GetCode() int32 {
 		return x.Code
 	}
 	return 0
+}
+
+func (x *RecordedCall) GetSameFields() []int32 {
+	if x != nil {
+		return x.SameFields
+	}
+	return nil
 }
 
 var File_loadline_v1_loop_proto protoreflect.FileDescriptor
@@ -1896,12 +1906,14 @@ const file_loadline_v1_loop_proto_rawDesc = "" +
 	"usdPerHour\x122\n" +
 	"\x15nodes_for_utilization\x18\x05 \x01(\x03R\x13nodesForUtilization\x12*\n" +
 	"\x11nodes_for_minimum\x18\x06 \x01(\x03R\x0fnodesForMinimum\x122\n" +
-	"\x15nodes_for_replacement\x18\a \x01(\x03R\x13nodesForReplacement\"p\n" +
+	"\x15nodes_for_replacement\x18\a \x01(\x03R\x13nodesForReplacement\"\x91\x01\n" +
 	"\fRecordedCall\x12\x16\n" +
 	"\x06method\x18\x01 \x01(\tR\x06method\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\fR\arequest\x12\x1a\n" +
 	"\bresponse\x18\x03 \x01(\fR\bresponse\x12\x12\n" +
-	"\x04code\x18\x04 \x01(\x05R\x04codeB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	"\x04code\x18\x04 \x01(\x05R\x04code\x12\x1f\n" +
+	"\vsame_fields\x18\x05 \x03(\x05R\n" +
+	"sameFieldsB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
 
 var (
 	file_loadline_v1_loop_proto_rawDescOnce sync.Once
