@@ -165,9 +165,9 @@ func (s *billSource) ask(ctx context.Context, source *sourceFlags, engine engine
 	if err != nil {
 		return nil, err
 	}
-	question := asking{source: source, engine: engine, loaded: loaded, groups: s.groups, now: now, mayLackPods: s.noPods,
+	question := asking{source: source, engine: engine, loaded: loaded, groups: s.groups, mayLackPods: s.noPods,
 		settings: s.settings.deciding(config.ScaleUpDecision, config.ScaleDownDecision, config.ReplaceDecision),
-		load:     loadOptions{pod: s.tellPod, object: s.tellObject}}
+		load:     loadOptions{now: now, pod: s.tellPod, object: s.tellObject}}
 	c, err := question.gather(ctx, stdin)
 	if err != nil {
 		return nil, err

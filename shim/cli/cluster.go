@@ -30,6 +30,8 @@ import (
 type cluster struct {
 	conn engine.Conn
 	view *view.View
+	// now is the time of the answer.
+	now time.Time
 	// watched holds the objects themselves, where an option says so.
 	watched *watch.Cluster
 	kept    *view.Keeper // of what it holds
@@ -74,8 +76,19 @@ type loadOptions struct {
 	selectors *filterconfig.Selectors
 	// profiles say what pods are expected to use; nil: with `watch` those that the cluster holds, else nothing is known.
 	profiles []profile.Profile
+	// now is the time of the answer; zero: that of the loop of a recording, else the present. `at`, if set, gets it before
+	// any object.
+	now time.Time
+	at  func(time.Time)
 	// watch, if set, has the cluster be as an autoscaler with this configuration sees it; with `planning`.
 	watch *config.Configuration
+}
+
+// setTime sets the time of the answer.
+func (c *cluster) setTime(options *loadOptions, at time.Time) {
+	if c.now = at; options.at != nil {
+		options.at(at)
+	}
 }
 
 // tell hands an object to those that asked for it.
@@ -104,6 +117,7 @@ func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Read
 	}
 	c := &cluster{conn: conn, view: view.New(conn, viewName(engine.address)), bound: map[string]int{},
 		selectors: options.selectors, listed: &s.nodes}
+	c.setTime(&options, cmp.Or(options.now, time.Now()))
 	handler := c.handler(&options, s, viewName(engine.address))
 	c.setUsage(options.profiles)
 	minor := s.minor(options.fit)
@@ -148,45 +162,6 @@ func (c *cluster) setUsage(profiles []profile.Profile) {
 	}
 }
 
-// noPodsHelp is the help of --no-pods.
-const noPodsHelp = "the dump holds no pod since the cluster has none; without it such a dump is refused"
-
-// howToDump is how a dump is made.
-const howToDump = "make it with kubectl get nodes,pods -A -o json"
-
-// tooFew returns an error where what was read cannot be a cluster.
-func (c *cluster) tooFew(s *sourceFlags, empty bool) error {
-	var unreadable []leftout.Object
-	for _, object := range c.broken {
-		if object.Kind == "Node" {
-			unreadable = append(unreadable, object)
-		}
-	}
-	switch nodes := c.counts.Nodes; {
-	case nodes == 0 && len(unreadable) > 0:
-		return fmt.Errorf("%s: none of its %s can be read; the first is %s: %s; correct it, or make the dump anew with "+
-			"kubectl get nodes,pods -A -o json", s.name(), plural(len(unreadable), "node"), unreadable[0].Name,
-			unreadable[0].Reason)
-	case s.fromFile() && nodes+c.counts.Pods == 0 && len(c.counts.Ignored)+len(c.counts.Objects) > 0:
-		return fmt.Errorf("%s holds neither a node nor a pod: %s", s.name(), howToDump)
-	case nodes == 0 && !empty && s.fromFile():
-		return fmt.Errorf("%s holds no node: %s", s.name(), howToDump)
-	case nodes == 0 && !empty:
-		return fmt.Errorf("%s holds no node", s.name())
-	}
-	return nil
-}
-
-// withoutPods returns an error for a dump of nodes without any pod, where that is not said to be meant: all its nodes
-// look empty. It is for each command that judges nodes by their pods.
-func (c *cluster) withoutPods(s *sourceFlags, meant bool) error {
-	if meant || !s.fromFile() || c.counts.Nodes == 0 || c.counts.Pods > 0 || len(c.broken) > 0 {
-		return nil
-	}
-	return fmt.Errorf("%s holds no pod, so that each node looks empty: %s; --no-pods of drain, plan, size, bill, "+
-		"consolidate and why says that there is none", s.name(), howToDump)
-}
-
 // handler returns what is done with each object, and adds the kinds that this takes to the options.
 func (c *cluster) handler(options *loadOptions, s *sourceFlags, name string) dump.Handler {
 	handler := dump.Handler{
@@ -201,6 +176,11 @@ func (c *cluster) handler(options *loadOptions, s *sourceFlags, name string) dum
 			return c.add(pod, options.asked)
 		},
 		Note: func(text string) { klog.Warning(text) },
+		At: func(at time.Time) {
+			if options.now.IsZero() {
+				c.setTime(options, at)
+			}
+		},
 	}
 	c.forAnswer(options, name, &handler)
 	if options.planning || options.filters || options.nodes {
@@ -216,11 +196,13 @@ func (c *cluster) handler(options *loadOptions, s *sourceFlags, name string) dum
 
 // forAnswer makes the view that the answer takes. It decides what becomes of objects that are neither nodes nor pods.
 func (c *cluster) forAnswer(options *loadOptions, name string, handler *dump.Handler) {
+	handler.SpreadSelector = options.selectors.Give
 	switch {
 	case options.planning:
 		c.view = view.NewForPlanning(c.conn, name)
 		if options.watch != nil {
 			c.watched, c.kept = watch.New(c.view, options.watch, options.fit), view.NewKeeper()
+			handler.SpreadSelector = c.watched.GiveSpreadSelector
 		}
 		handler.Object, handler.PlannerObject = c.set, func(object any) error {
 			options.tell(object)
@@ -340,10 +322,10 @@ func (c *cluster) close() {
 // gather gathers what an autoscaler with this configuration would ask about the cluster, in whose way it was loaded.
 // `waits` is that of Planner.Gather.
 func (c *cluster) gather(settings *config.Configuration, loaded *config.Loaded, file nodegroup.File,
-	now time.Time, waits func(*v1.Pod) bool) (*plan.Planner, *plan.Loop, error) {
+	waits func(*v1.Pod) bool) (*plan.Planner, *plan.Loop, error) {
 	p := plan.NewPlanner(loadlinev1.NewAutoscalerClient(c.conn), c.watched, settings, loaded, nil)
 	p.Settings.Compact, p.Patience = false, 0
-	o, err := p.Gather(file.Groups, now, waits)
+	o, err := p.Gather(file.Groups, c.now, waits)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -36,17 +36,20 @@ func (s *drainSource) addTo(flags *pflag.FlagSet, command string) {
 	flags.BoolVar(&s.noPods, "no-pods", false, noPodsHelp)
 }
 
+// defaultTime is the time of an answer without --now.
+const defaultTime = "that of the loop of a recording, else now"
+
 func addNowFlag(flags *pflag.FlagSet, now *string) {
-	flags.StringVar(now, "now", "", "plan as of this time, such as 2026-02-17T09:00:00Z (default: now)")
+	flags.StringVar(now, "now", "", "plan as of this time, such as 2026-02-17T09:00:00Z (default: "+defaultTime+")")
 }
 
 // lastYear is one from which on times that are later by some settings may have no form in JSON.
 const lastYear = 9000
 
-// timeOf returns the time of a plan, which --now says.
+// timeOf returns the time of a plan, which --now says; zero: it is not given.
 func timeOf(now string) (time.Time, error) {
 	if now == "" {
-		return time.Now(), nil
+		return time.Time{}, nil
 	}
 	at, err := time.Parse(time.RFC3339, now)
 	if err != nil {
@@ -128,14 +131,14 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 		return nil, err
 	}
 	question := asking{source: source, engine: engine, settings: s.settings.deciding(config.ScaleDownDecision),
-		loaded: loaded, groups: s.groups, now: now, mayLackPods: s.noPods}
+		loaded: loaded, groups: s.groups, mayLackPods: s.noPods, load: loadOptions{now: now}}
 	c, err := question.gather(ctx, stdin)
 	if err != nil {
 		return nil, err
 	}
 	defer c.close()
 	p := c.planner
-	d := &drainPlan{now: now, options: p.Settings.Drain, nodes: &source.nodes, notes: source.nodes.notes()}
+	d := &drainPlan{now: c.now, options: p.Settings.Drain, nodes: &source.nodes, notes: source.nodes.notes()}
 	if s.groups == "" {
 		d.notes = append(d.notes, derivedNote)
 	}

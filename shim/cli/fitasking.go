@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/filterconfig"
@@ -92,7 +91,7 @@ func (q *podQuestion) fit(ctx context.Context) (*fitAnswer, error) {
 	slices.SortFunc(out.CannotJudge, byNode)
 	out.Verdict = out.verdict()
 	if q.pod.Spec.NodeName == "" {
-		remarks := scaleup.Remarks{Rules: scaleup.DefaultRules(time.Now())}
+		remarks := scaleup.Remarks{Rules: scaleup.DefaultRules(q.now)}
 		remarks.Add(q.pod)
 		out.Remarks = remarks.Lines()
 	}

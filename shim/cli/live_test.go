@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -40,7 +42,7 @@ var sameQuestions = []string{
 	"plan -o json" + ofQuestionGroups + atQuestionTime,
 	"rank -o json" + ofQuestionGroups + atQuestionTime,
 	"size -o json" + ofQuestionGroups + atQuestionTime,
-	"slack -o json" + ofQuestionGroups,
+	"slack -o json" + ofQuestionGroups + atQuestionTime,
 	"bill" + atQuestionTime,
 	"bill -o json" + ofQuestionGroups + atQuestionTime,
 	"consolidate -o json" + ofQuestionGroups + atQuestionTime,
@@ -75,15 +77,30 @@ func TestLiveClusterGivesWhatItsDumpGives(t *testing.T) {
 	}
 }
 
-// The recording of an autoscaler gives the answers of a dump. An engine is given no pods that are not to be placed, nor
-// those that it plans itself, and one name of equal pods; those are left out here.
+// spreadFile is the configuration of a scheduler with a default spread constraint.
+func spreadFile(t *testing.T) string {
+	file := filepath.Join(t.TempDir(), "scheduler.yaml")
+	const text = `{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration, profiles: [{pluginConfig: [
+{name: PodTopologySpread, args: {defaultingType: List, defaultConstraints: [
+{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule}]}}]}]}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// The recording of an autoscaler gives the answers of a dump, without --now. An engine is given no pods that are not to
+// be placed, nor those that it plans itself, and one name of equal pods; those are left out here. It is given no service
+// either, by which default spread constraints count pods.
 func TestRecordingGivesWhatTheDumpGives(t *testing.T) {
 	dump, nodes := dumpOfQuestion(t, "untried", "wait-1", "gated", "going", "net-2", "room-0", "room-1")
 	a := newAsker(t)
 	a.kubeconfig, _ = apiServer(t, dump)
 	a.cloud.(*heaven).nodes = nodes
-	recording := a.recording(1)
-	for _, line := range sameQuestions {
+	spread := " --scheduler-config-file " + spreadFile(t)
+	recording := a.recording(1, strings.Fields(spread)...)
+	for _, line := range append([]string{"why-not shop/wait-0" + spread,
+		"plan -o json" + spread + ofQuestionGroups + atQuestionTime}, sameQuestions...) {
 		t.Run(line, func(t *testing.T) {
 			args := strings.Fields(line)
 			want, errs, code := run(t, "loadline", "", append(slices.Clone(args), "-f", dump)...)
@@ -91,6 +108,10 @@ func TestRecordingGivesWhatTheDumpGives(t *testing.T) {
 				t.Errorf("exit %d of the dump: %s", code, errs)
 			}
 			want = keptBack.ReplaceAllString(strings.ReplaceAll(want, dump, recording), "")
+			if strings.HasPrefix(line, "why-not shop/wait-0") && !strings.Contains(want, "topology spread") {
+				t.Errorf("no default constraint is in the answer: %s", want)
+			}
+			args = strings.Fields(strings.ReplaceAll(line, atQuestionTime, ""))
 			got, errs, code := run(t, "loadline", "", append(args, "-f", recording)...)
 			if diff := cmp.Diff(want, keptBack.ReplaceAllString(got, "")); diff != "" || code != 0 {
 				t.Errorf("exit %d, %s (-dump +recording): %s", code, errs, diff)

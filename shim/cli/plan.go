@@ -100,14 +100,14 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 		return nil, err
 	}
 	defer func() { err = finish(err) }()
-	remarks := f.settings.remarks(now)
+	remarks := f.settings.remarks()
 	loaded, err := f.settings.ReadFiles()
 	if err != nil {
 		return nil, usageError{err}
 	}
 	question := asking{source: &f.sourceFlags, engine: f.engine, settings: f.once(), loaded: loaded, groups: f.groups,
-		now: now, mayLackPods: f.noPods, load: loadOptions{empty: true, wrap: record, profiles: profiles,
-			pod: func(pod *v1.Pod) { remarks.AddWaiting(pod) }}}
+		mayLackPods: f.noPods, load: loadOptions{now: now, at: remarks.SetTime, empty: true, wrap: record,
+			profiles: profiles, pod: func(pod *v1.Pod) { remarks.AddWaiting(pod) }}}
 	c, err := question.gather(ctx, stdin)
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 // plan has the engine plan a loop.
 func (f *planFlags) plan(ctx context.Context, c *question, remarks *scaleup.Remarks) (l *loopPlan, err error) {
 	p, o := c.planner, c.loop
-	l = &loopPlan{drain: &drainPlan{now: remarks.Now}}
+	l = &loopPlan{drain: &drainPlan{now: c.now}}
 	if f.groups == "" {
 		if o, err = c.derived(ctx, p, o); err != nil {
 			return nil, engineError(err)

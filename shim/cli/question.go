@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"io"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -19,7 +18,6 @@ type asking struct {
 	settings config.Configuration
 	loaded   *config.Loaded
 	groups   string // the file with node groups
-	now      time.Time
 	// mayLackPods says that a dump without any pod is no error.
 	mayLackPods bool
 	load        loadOptions
@@ -45,7 +43,7 @@ func (a *asking) gather(ctx context.Context, stdin io.Reader) (*question, error)
 		return nil, err
 	}
 	if err = q.withoutPods(a.source, a.mayLackPods); err == nil {
-		q.planner, q.loop, err = q.cluster.gather(&a.settings, a.loaded, file, a.now, a.waits)
+		q.planner, q.loop, err = q.cluster.gather(&a.settings, a.loaded, file, a.waits)
 	}
 	if err != nil {
 		q.close()

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -40,13 +41,13 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	if err != nil {
 		return nil, err
 	}
-	remarks := s.settings.remarks(now)
+	remarks := s.settings.remarks()
 	var sized *sizing.Gatherer
 	if size != nil {
 		sized = sizing.New()
 	}
 	alone := s.settings.deciding(config.ScaleUpDecision, config.SlackDecision) // which has placeholders not wait
-	c, err := load(ctx, source, engine, stdin, s.options(&alone, loaded.Fit, remarks, sized))
+	c, err := load(ctx, source, engine, stdin, s.options(&alone, loaded.Fit, now, remarks, sized))
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +58,7 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 			return nil, err
 		}
 	}
-	p, o, err := c.gather(&alone, loaded, file, now, waits)
+	p, o, err := c.gather(&alone, loaded, file, waits)
 	if err != nil {
 		return nil, err
 	}
@@ -116,10 +117,10 @@ func (r *rank) addNotes(c *cluster, source *sourceFlags, file nodegroup.File) {
 }
 
 // options say what of a cluster ranking reads; and what sizing does, unless `sized` is nil.
-func (s *rankSource) options(alone *config.Configuration, fit *loadlinev1.FitOptions, remarks *scaleup.Remarks,
-	sized *sizing.Gatherer) loadOptions {
-	options := loadOptions{planning: true, fit: fit, empty: true, watch: alone, kinds: []string{"DaemonSet"},
-		pod: func(pod *v1.Pod) { remarks.AddWaiting(pod) }}
+func (s *rankSource) options(alone *config.Configuration, fit *loadlinev1.FitOptions, now time.Time,
+	remarks *scaleup.Remarks, sized *sizing.Gatherer) loadOptions {
+	options := loadOptions{planning: true, fit: fit, now: now, at: remarks.SetTime, empty: true, watch: alone,
+		kinds: []string{"DaemonSet"}, pod: func(pod *v1.Pod) { remarks.AddWaiting(pod) }}
 	if filterconfig.NeedsSelectors(fit) {
 		options.kinds = append(options.kinds, selectorKinds...)
 	}

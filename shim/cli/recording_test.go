@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
@@ -97,6 +99,37 @@ func TestLoopOfARecording(t *testing.T) {
 	if _, errs, code := run(t, "loadline", "", "fit", "-p", one, "-f", two); code != 1 ||
 		!strings.Contains(errs, "it is a recording") {
 		t.Errorf("exit %d, %s", code, errs)
+	}
+}
+
+// A recording that ends within a call is read up to the last whole loop, by `replay` too. `why NODE`, which asks three
+// questions, reads it once, and takes the time of the loop.
+func TestCutRecording(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "cut.rec")
+	planJSON(t, "--record", file, "--now", "2026-02-17T09:00:00Z")
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := slices.Concat(whole, whole[:len(whole)-300]) // behind the plan is a call of some 30 bytes
+	if err := os.WriteFile(file, cut, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	klog.ClearLogger() // other tests set one
+	klog.LogToStderr(true)
+	var out, errs string
+	var code int
+	notes := stderrOf(t, func() { out, errs, code = run(t, "loadline", "", "why", "node-1", "-f", file) })
+	if code != 0 || len(notes) != 2 ||
+		!strings.HasSuffix(notes[0], ": the recording ends within a call, which is left out; loop 1 is the last whole one") ||
+		!strings.HasSuffix(notes[1], ": the cluster is that of loop 1, of 2026-02-17T09:00:00Z, as the engine was given it") ||
+		!strings.HasPrefix(out, "node-1 stays: ") {
+		t.Errorf("exit %d, %q, %s%s", code, notes, out, errs)
+	}
+	notes = stderrOf(t, func() { out, errs, code = run(t, "loadline", "", "replay", file) })
+	if code != 0 || strings.Count(out, "PlanLoop") != 1 || len(notes) != 1 ||
+		!strings.HasSuffix(notes[0], file+": the recording ends within a call, which is left out") {
+		t.Errorf("exit %d, %q, %s%s", code, notes, out, errs)
 	}
 }
 

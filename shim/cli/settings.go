@@ -3,7 +3,6 @@ package cli
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -131,14 +130,10 @@ func (s *settings) rank() (*ranking.Policy, error) {
 	return policy, nil
 }
 
-// remarks returns what gathers the pods that are not planned for as others are. Without a time neither their age says
-// anything nor whether they have been tried.
-func (s *settings) remarks(now time.Time) *scaleup.Remarks {
+// remarks returns what gathers the pods that are not planned for as others are, once it gets the time.
+func (s *settings) remarks() *scaleup.Remarks {
 	up := &s.ScaleUp
-	r := &scaleup.Remarks{Rules: scaleup.Rules{Now: now, Cutoff: int32(up.ExpendablePodsPriorityCutoff),
-		Delay: up.NewPodScaleUpDelay.Duration, Allows: up.Allows}}
-	if !now.IsZero() {
-		r.Bypassed = func(scheduler string) bool { return slices.Contains(up.BypassedSchedulerNames, scheduler) }
-	}
-	return r
+	return &scaleup.Remarks{Rules: scaleup.Rules{Cutoff: int32(up.ExpendablePodsPriorityCutoff),
+		Delay: up.NewPodScaleUpDelay.Duration, Allows: up.Allows,
+		Bypassed: func(scheduler string) bool { return slices.Contains(up.BypassedSchedulerNames, scheduler) }}}
 }

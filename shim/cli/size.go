@@ -25,7 +25,7 @@ func (s *sizeSource) addTo(flags *pflag.FlagSet) {
 		": what a node offers of a group without nodes, and locks")
 	flags.StringVar(&s.mode, "size-mode", "",
 		"size all groups in this mode, whatever the file says: "+nodegroup.ModeDefault+", "+nodegroup.ModeCompat)
-	flags.StringVar(&s.now, "now", "", "time of the pass, such as 2026-02-01T10:00:00Z (default: the present)")
+	flags.StringVar(&s.now, "now", "", "time of the pass, such as 2026-02-01T10:00:00Z (default: "+defaultTime+")")
 	flags.BoolVar(&s.noPods, "no-pods", false, noPodsHelp)
 }
 
@@ -39,9 +39,10 @@ func (s *sizeSource) check() error {
 	return nil
 }
 
+// time returns the time of the pass, which --now says; zero: it is not given.
 func (s *sizeSource) time() (time.Time, error) {
 	if s.now == "" {
-		return time.Now(), nil
+		return time.Time{}, nil
 	}
 	return time.Parse(time.RFC3339Nano, s.now)
 }
@@ -102,9 +103,13 @@ func (f *sizeFlags) ask(ctx context.Context, stdin io.Reader) (*sizes, error) {
 	if err != nil {
 		return nil, err
 	}
+	now, err := f.time()
+	if err != nil {
+		return nil, err
+	}
 	gathered := sizing.New()
 	c, err := load(ctx, &f.sourceFlags, f.engine, stdin,
-		loadOptions{planning: true, empty: true, pod: gathered.AddPod, object: gathered.AddObject})
+		loadOptions{planning: true, empty: true, now: now, pod: gathered.AddPod, object: gathered.AddObject})
 	if err != nil {
 		return nil, err
 	}
@@ -131,10 +136,6 @@ func (s *sizeSource) ask(ctx context.Context, c *cluster, gathered *sizing.Gathe
 			return nil, err
 		}
 	}
-	now, err := s.time()
-	if err != nil {
-		return nil, err
-	}
 	out := &sizes{}
 	for i := range file.Groups {
 		switch size := file.Groups[i].Spec.Size; {
@@ -144,7 +145,7 @@ func (s *sizeSource) ask(ctx context.Context, c *cluster, gathered *sizing.Gathe
 			size.Mode = s.mode
 		}
 	}
-	request, err := gathered.Request(file.Groups, now, state)
+	request, err := gathered.Request(file.Groups, c.now, state)
 	if err != nil {
 		return nil, err
 	}

@@ -137,10 +137,10 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	if err != nil {
 		return nil, err
 	}
-	known, remarks := slack.NewGatherer(), f.settings.remarks(now)
+	known, remarks := slack.NewGatherer(), f.settings.remarks()
 	question := asking{source: &f.sourceFlags, engine: f.engine, settings: f.settings.deciding(config.SlackDecision),
-		loaded: loaded, groups: f.groups, now: now, mayLackPods: true, waits: remarks.Waits,
-		load: loadOptions{empty: true, object: known.AddObject, pod: func(pod *v1.Pod) {
+		loaded: loaded, groups: f.groups, mayLackPods: true, waits: remarks.Waits,
+		load: loadOptions{now: now, at: remarks.SetTime, empty: true, object: known.AddObject, pod: func(pod *v1.Pod) {
 			known.AddPod(pod)
 			remarks.AddWaiting(pod)
 		}}}

@@ -52,8 +52,8 @@ type sourceFlags struct {
 	files []string     // dumps
 	loop  int          // of a recording; 0: the last one
 	nodes nodeSelector // the nodes that the answer lists
-	// kept, if set, keeps what was listed of a live cluster for those who read it again.
-	kept keptLists
+	// kept, if set, keeps what was read of the cluster for those who read it again.
+	kept *keptCluster
 }
 
 func addSourceFlags(flags *pflag.FlagSet, s *sourceFlags) {
@@ -161,17 +161,30 @@ func (s *sourceFlags) read(ctx context.Context, stdin io.Reader, handler dump.Ha
 		return dump.Counts{}, usagef("--loop %d: must be the number of a loop in a recording, which -f names", s.loop)
 	}
 	if s.fromFile() {
-		handler.Loop = s.loop
-		counts, err := dump.ReadFiles(ctx, s.files, stdin, handler)
-		if err == nil && s.loop > 0 && counts.Loop == 0 {
-			err = usagef("--loop %d: nothing that -f names is a recording", s.loop)
+		if s.kept != nil {
+			return s.kept.dumps.read(handler, func(all dump.Handler) (dump.Counts, error) {
+				return s.readFiles(ctx, stdin, all)
+			})
 		}
-		return counts, err
+		return s.readFiles(ctx, stdin, handler)
 	}
-	l := lister{kept: s.kept}
+	l := lister{}
+	if s.kept != nil {
+		l.kept = s.kept.lists
+	}
 	var err error
 	if l.client, err = s.client(); err != nil {
 		return dump.Counts{}, err
 	}
 	return l.read(ctx, handler, kinds)
+}
+
+// readFiles is read of dumps.
+func (s *sourceFlags) readFiles(ctx context.Context, stdin io.Reader, handler dump.Handler) (dump.Counts, error) {
+	handler.Loop = s.loop
+	counts, err := dump.ReadFiles(ctx, s.files, stdin, handler)
+	if err == nil && s.loop > 0 && counts.Loop == 0 {
+		err = usagef("--loop %d: nothing that -f names is a recording", s.loop)
+	}
+	return counts, err
 }

@@ -43,8 +43,8 @@ func (a *app) newWhy() *cobra.Command {
 			"With --groups or --question, GROUP is a node group: its place among those that could grow, as\n" +
 			"`loadline rank` has it, term by term beside the best one, and how full it is, as `loadline size`\n" +
 			"has it.\n\n" +
-			"NODE is a node, node/NODE where a pod or group of this name could be meant or the cluster is read\n" +
-			"from standard input: whether it can go, as `loadline drain` has it, or what keeps it.",
+			"NODE is a node, node/NODE where a pod or group of this name could be meant: whether it can go, as\n" +
+			"`loadline drain` has it, or what keeps it.",
 		Example: `  loadline why shop/web-0
   loadline why node-3 -f cluster.json
   loadline why spot-large --groups groups.yaml
@@ -70,7 +70,7 @@ func (a *app) explain(ctx context.Context, f *whyFlags, args []string) error {
 	if err := f.groups.settings.read(&f.engine); err != nil {
 		return err
 	}
-	f.kept = keptLists{} // several questions make the answer about a node
+	f.kept = newKeptCluster() // several questions make the answer about a node
 	if len(args) == 1 && strings.HasPrefix(args[0], nodePrefix) {
 		source := drainSource{groups: f.groups.groups, now: f.size.now, noPods: f.size.noPods,
 			settings: f.groups.settings}
@@ -111,16 +111,9 @@ func (f *whyFlags) asksGroup(args []string) (bool, error) {
 
 // whyNoPod explains the node of this name, where there is no such pod.
 func (a *app) whyNoPod(ctx context.Context, f *whyFlags, name string, missing *noPodError) error {
-	switch {
-	case f.fromStdin() && missing.isNode:
-		return fmt.Errorf("%w; node/%s asks about the node of this name", missing, name)
-	case f.fromStdin(): // which is read once
-	default:
-		source := drainSource{groups: f.groups.groups, now: f.size.now, noPods: f.size.noPods,
-			settings: f.groups.settings}
-		if found, err := a.whyNode(ctx, &f.podFlags, source, name); found || missing.isNode && err != nil {
-			return err
-		}
+	source := drainSource{groups: f.groups.groups, now: f.size.now, noPods: f.size.noPods, settings: f.groups.settings}
+	if found, err := a.whyNode(ctx, &f.podFlags, source, name); found || missing.isNode && err != nil {
+		return err
 	}
 	if f.groups.given() && !strings.Contains(name, "/") {
 		return fmt.Errorf("%s has no node group %s, and %w", f.groups.groups, name, missing)

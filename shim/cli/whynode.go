@@ -61,9 +61,7 @@ func (a *app) whyNode(ctx context.Context, flags *podFlags, given drainSource, n
 	if err != nil {
 		return false, err
 	}
-	if !flags.fromStdin() { // standard input is read once
-		d.consolidation = a.consolidationOf(ctx, flags, given, node)
-	}
+	d.consolidation = a.consolidationOf(ctx, flags, given, node)
 	out, ok := d.whyNode(node)
 	if !ok {
 		return false, nil

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 	"unicode"
 
 	v1 "k8s.io/api/core/v1"
@@ -56,6 +57,11 @@ type Handler struct {
 	Loop int
 	// Note gets a sentence about what was left out of a dump that was read. nil: nobody hears of it.
 	Note func(string)
+	// At gets the time of the loop of a recording, before its objects. nil: nobody asks.
+	At func(time.Time)
+	// SpreadSelector gets, before a pod of a recording, what default spread constraints count it by, a plain protobuf
+	// meta.v1.LabelSelector: a recording has no services. nil: no such constraints are known.
+	SpreadSelector func(pod types.NamespacedName, selector []byte)
 }
 
 // Broken is an object that cannot be read, with what could be.

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -38,11 +39,7 @@ func (d *reader) readRecording(in io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if d.handler.Note != nil {
-		d.handler.Note(fmt.Sprintf("%s: the cluster is that of loop %d, of %s, as the engine was given it", d.name,
-			loop.Number, loop.Time().Format(time.RFC3339)))
-	}
-	d.counts.Loop, d.counts.Minor = loop.Number, loop.Minor
+	d.begin(loop)
 	nodes, err := loop.Nodes()
 	if err != nil {
 		return err
@@ -57,11 +54,30 @@ func (d *reader) readRecording(in io.Reader) error {
 		return err
 	}
 	for i, pod := range pods {
-		if err := d.takePod(pod, "Pod", position{item: i}); err != nil {
+		if d.handler.SpreadSelector != nil && len(pod.SpreadSelector) > 0 {
+			d.handler.SpreadSelector(types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, pod.SpreadSelector)
+		}
+		if err := d.takePod(pod.Pod, "Pod", position{item: i}); err != nil {
 			return err
 		}
 	}
 	return d.takeRecorded(loop)
+}
+
+// begin says which loop is read.
+func (d *reader) begin(loop *recording.Loop) {
+	d.counts.Loop, d.counts.Minor = loop.Number, loop.Minor
+	if d.handler.At != nil {
+		d.handler.At(loop.Time())
+	}
+	if d.handler.Note == nil {
+		return
+	}
+	if loop.Cut {
+		d.handler.Note(fmt.Sprintf("%s: %v; loop %d is the last whole one", d.name, recording.ErrCut, loop.Number))
+	}
+	d.handler.Note(fmt.Sprintf("%s: the cluster is that of loop %d, of %s, as the engine was given it", d.name,
+		loop.Number, loop.Time().Format(time.RFC3339)))
 }
 
 // takeRecorded hands over the objects of a loop that are neither nodes nor pods.

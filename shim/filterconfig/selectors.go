@@ -16,6 +16,7 @@ import (
 type Selectors struct {
 	services map[string]map[string]map[string]string // by namespace and name
 	owners   map[ownerKey]*metav1.LabelSelector
+	given    map[types.NamespacedName][]byte // by pod
 }
 
 type ownerKey struct {
@@ -35,6 +36,17 @@ func (s *Selectors) Set(object any) { s.change(object, false) }
 
 // Delete forgets one of them.
 func (s *Selectors) Delete(object any) { s.change(object, true) }
+
+// Give says what the selector of a pod is, whatever services and owners there are.
+func (s *Selectors) Give(pod types.NamespacedName, selector []byte) {
+	if s == nil {
+		return
+	}
+	if s.given == nil {
+		s.given = map[types.NamespacedName][]byte{}
+	}
+	s.given[pod] = selector
+}
 
 func (s *Selectors) change(object any, gone bool) {
 	if s == nil {
@@ -85,6 +97,9 @@ func (s *Selectors) setOwner(kind string, object metav1.Object, selector *metav1
 func (s *Selectors) Of(pod *v1.Pod) []byte {
 	if s == nil || len(pod.Spec.TopologySpreadConstraints) > 0 {
 		return nil
+	}
+	if given, ok := s.given[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}]; ok {
+		return given
 	}
 	out := metav1.LabelSelector{MatchLabels: map[string]string{}}
 	for _, selector := range s.services[pod.Namespace] {

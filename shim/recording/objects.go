@@ -29,13 +29,21 @@ func (l *Loop) Nodes() (nodes []*v1.Node, err error) {
 	return nodes, nil
 }
 
+// Pod is a pod of a loop.
+type Pod struct {
+	*v1.Pod
+	// SpreadSelector is what default spread constraints count it by, a plain protobuf meta.v1.LabelSelector; empty: they
+	// do not hold for it, or it is on a node.
+	SpreadSelector []byte
+}
+
 // Pods returns the pods on nodes and those that the question has without one.
-func (l *Loop) Pods() ([]*v1.Pod, error) {
+func (l *Loop) Pods() ([]Pod, error) {
 	nodes, err := l.Nodes()
 	if err != nil {
 		return nil, err
 	}
-	var pods []*v1.Pod
+	var pods []Pod
 	names := map[int32]string{}
 	for i, slot := range slices.Sorted(maps.Keys(l.nodes)) {
 		names[slot] = nodes[i].Name
@@ -48,7 +56,7 @@ func (l *Loop) Pods() ([]*v1.Pod, error) {
 			if pod.Status.Phase == "" { // the engine is not given that a pod runs
 				pod.Status.Phase = v1.PodRunning
 			}
-			pods = append(pods, pod)
+			pods = append(pods, Pod{Pod: pod})
 		}
 	}
 	for i, entry := range l.Question.GetPods() {
@@ -62,7 +70,7 @@ func (l *Loop) Pods() ([]*v1.Pod, error) {
 }
 
 // waiting returns the equal pods of an entry. The engine is given one name for all: the others get it with a number.
-func (l *Loop) waiting(first *v1.Pod, entry *loadlinev1.PendingPods, nodes map[int32]string) iter.Seq[*v1.Pod] {
+func (l *Loop) waiting(first *v1.Pod, entry *loadlinev1.PendingPods, nodes map[int32]string) iter.Seq[Pod] {
 	first.Status.Phase = v1.PodPending
 	condition := v1.PodCondition{Type: v1.PodScheduled, Status: v1.ConditionUnknown}
 	if entry.GetUnschedulable() || l.Question.GetWaiting() == nil {
@@ -78,7 +86,7 @@ func (l *Loop) waiting(first *v1.Pod, entry *loadlinev1.PendingPods, nodes map[i
 		count := min(some.GetCount(), entry.GetCount())
 		nominated = append(nominated, slices.Repeat([]string{nodes[some.GetSlot()]}, int(max(0, count)))...)
 	}
-	return func(yield func(*v1.Pod) bool) {
+	return func(yield func(Pod) bool) {
 		for i := range int(entry.GetCount()) {
 			pod := first.DeepCopy()
 			if i > 0 {
@@ -87,7 +95,7 @@ func (l *Loop) waiting(first *v1.Pod, entry *loadlinev1.PendingPods, nodes map[i
 			if i < len(nominated) {
 				pod.Status.NominatedNodeName = nominated[i]
 			}
-			if !yield(pod) {
+			if !yield(Pod{pod, entry.GetPod().GetDefaultSpreadSelector()}) {
 				return
 			}
 		}

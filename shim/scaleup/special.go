@@ -160,6 +160,9 @@ func (r *Rules) Waits(pod *v1.Pod) bool {
 	return !slices.ContainsFunc(specials[:], func(s special) bool { return s.passed && s.of(pod, r) != "" })
 }
 
+// SetTime sets the time of the question.
+func (r *Remarks) SetTime(now time.Time) { r.Now = now }
+
 // Add takes note of a pod, and says whether groups may grow for it. How they grow matters only where they may.
 func (r *Remarks) Add(pod *v1.Pod) (waits bool) {
 	waits = r.Waits(pod)

@@ -99,6 +99,11 @@ func (c *Cluster) AskRelease(ctx context.Context, server discovery.ServerVersion
 	c.View.CountAs(kuberelease.Await(ctx, c.minor, server))
 }
 
+// GiveSpreadSelector says what default spread constraints count a pod by, in place of services and owners.
+func (c *Cluster) GiveSpreadSelector(pod types.NamespacedName, selector []byte) {
+	c.selectors.Give(pod, selector)
+}
+
 // Apply brings what the informers have noted into effect.
 func (c *Cluster) Apply() error {
 	ready, complete := c.Ready(), c.listedKinds() // before the notes are taken: they hold the whole lists then
