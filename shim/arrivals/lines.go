@@ -58,19 +58,23 @@ func UnderLine(ctx context.Context, conn grpc.ClientConnInterface, viewName stri
 	if err != nil {
 		return nil, err
 	}
+	return outcomeOf(plan, pods, len(problem.GetPods())), nil
+}
+
+// outcomeOf says what a plan makes of pods of some kinds.
+func outcomeOf(plan *loadlinev1.PlanScaleUpResponse, pods *scaleup.Pods, kinds int) *LineOutcome {
 	out := &LineOutcome{CutShort: plan.GetCutShortBy() != ""}
 	for _, nodes := range plan.GetNodes() {
 		out.NodesMore += int(nodes.GetNodes())
 	}
-	placed := make([]int, len(problem.GetPods()))
+	placed, unplaced := make([]int, kinds), make([]int, kinds)
 	for _, use := range plan.GetExisting() {
 		placed[use.GetPods().GetPod()] += int(use.GetPods().GetCount())
 	}
-	unplaced := make([]int, len(problem.GetPods()))
 	for _, run := range plan.GetUnplaced() {
 		unplaced[run.GetPod()] += int(run.GetCount())
 	}
-	for kind := range problem.GetPods() { // equal pods: the last to come are those that wait
+	for kind := range kinds { // equal pods: the last to come are those that wait
 		all := pods.Entry(kind)
 		for i, pod := range all {
 			name := pod.Namespace + "/" + pod.Name
@@ -82,7 +86,7 @@ func UnderLine(ctx context.Context, conn grpc.ClientConnInterface, viewName stri
 			}
 		}
 	}
-	return out, nil
+	return out
 }
 
 // NodesAbove returns how many nodes are above a load line, with their pods where they are.

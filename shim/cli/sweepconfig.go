@@ -74,46 +74,61 @@ func (a *sweepAnswer) configuration(s *sweep.Summary) string {
 	if err != nil {
 		return ""
 	}
-	root := map[string]any{"apiVersion": config.APIVersion, "kind": config.Kind}
-	var others, more []string // more decisions than by default
+	f := configFile{root: map[string]any{"apiVersion": config.APIVersion, "kind": config.Kind}}
 	settingsOf(request.GetScenario().GetSettings().ProtoReflect(), "",
 		func(name string, field protoreflect.FieldDescriptor, value protoreflect.Value) {
-			if s.Input == sweep.Everything && a.plan.Points[s.Best.Point].Get("settings."+name) == "" {
-				return
-			}
-			switch key, known := configured[name]; {
-			case known:
-				set(root, key.section, key.key, written(value, key.unit))
-			case name == "slackPercent":
-				set(root, "slack", "extraCapacityMinRate", fmt.Sprintf("%d%%", value.Int()))
-			case name == "noScaleDown":
-				root["decisions"] = []string{config.ScaleUpDecision, config.SlackDecision}
-			case name == "replace":
-				more = append(more, config.ReplaceDecision)
-			case name == "downscaleOrder":
-				more = append(more, config.DownscaleOrderDecision)
-			case name == "score":
-				others = append(others, scoreNote(string(field.Enum().Values().ByNumber(value.Enum()).Name())))
-			default:
-				others = append(others, fmt.Sprintf("settings.%s: %v", name, value))
+			if s.Input != sweep.Everything || a.plan.Points[s.Best.Point].Get("settings."+name) != "" {
+				f.take(name, field, value)
 			}
 		})
-	if len(more) > 0 && root["decisions"] == nil {
-		slices.Sort(more)
-		root["decisions"] = slices.Concat(config.Default().Decisions, more)
-	}
 	for _, v := range a.plan.Points[s.Best.Point] {
 		if !strings.HasPrefix(v.Path, "settings.") {
-			others = append(others, fmt.Sprintf("%s: %v, where it belongs", v.Path, v.Value))
+			f.others = append(f.others, fmt.Sprintf("%s: %v, where it belongs", v.Path, v.Value))
 		}
 	}
-	content, err := yaml.Marshal(root)
+	return f.text()
+}
+
+// configFile is a configuration of the autoscaler that is being made.
+type configFile struct {
+	root map[string]any
+	// others is said beside it; more are further decisions than by default.
+	others, more []string
+}
+
+// take adds a setting of a scenario.
+func (f *configFile) take(name string, field protoreflect.FieldDescriptor, value protoreflect.Value) {
+	switch key, known := configured[name]; {
+	case known:
+		set(f.root, key.section, key.key, written(value, key.unit))
+	case name == "slackPercent":
+		set(f.root, "slack", "extraCapacityMinRate", fmt.Sprintf("%d%%", value.Int()))
+	case name == "noScaleDown":
+		f.root["decisions"] = []string{config.ScaleUpDecision, config.SlackDecision}
+	case name == "replace":
+		f.more = append(f.more, config.ReplaceDecision)
+	case name == "downscaleOrder":
+		f.more = append(f.more, config.DownscaleOrderDecision)
+	case name == "score":
+		f.others = append(f.others, scoreNote(string(field.Enum().Values().ByNumber(value.Enum()).Name())))
+	default:
+		f.others = append(f.others, fmt.Sprintf("settings.%s: %v", name, value))
+	}
+}
+
+// text is the file, with what is to be set beside it; empty: it cannot be written.
+func (f *configFile) text() string {
+	if len(f.more) > 0 && f.root["decisions"] == nil {
+		slices.Sort(f.more)
+		f.root["decisions"] = slices.Concat(config.Default().Decisions, f.more)
+	}
+	content, err := yaml.Marshal(f.root)
 	if err != nil {
 		return ""
 	}
-	slices.Sort(others)
+	slices.Sort(f.others)
 	text := string(content)
-	for _, other := range others {
+	for _, other := range f.others {
 		text += "# Beside it, " + other + "\n"
 	}
 	return text

@@ -34,12 +34,7 @@ type topFlags struct {
 	use       useFlags
 }
 
-func (a *app) newTop() *cobra.Command {
-	var flags topFlags
-	command := &cobra.Command{
-		Use:   "top",
-		Short: "Show how loaded each node is: limits and requests over allocatable",
-		Long: `Show per node and resource the limits and the requests of its pods over what the node offers to pods.
+const topHelp = `Show per node and resource the limits and the requests of its pods over what the node offers to pods.
 
 At a limits ratio of 1.0, the load line, the node can give every pod all that it may use; above it, it cannot. A pod
 without a limit adds nothing to the limits here, whatever a score policy would count it as.
@@ -56,7 +51,14 @@ day and at which hour, and for CPU and memory the highest line of limits under w
 over what it has, when filled with pods like its own; with tighter and looser lines: how many nodes would have
 gone over under each, and how many nodes hold all pods at least.
 
-Amounts in json and yaml: cpu in millicores, every other resource in its own unit, such as bytes.`,
+Amounts in json and yaml: cpu in millicores, every other resource in its own unit, such as bytes.`
+
+func (a *app) newTop() *cobra.Command {
+	var flags topFlags
+	command := &cobra.Command{
+		Use:   "top",
+		Short: "Show how loaded each node is: limits and requests over allocatable",
+		Long:  topHelp,
 		Example: `  loadline top --sort-by memory
   loadline top --max-limits-over-allocatable memory=1.5
   loadline top --lines 1,1.25,1.5,2,3

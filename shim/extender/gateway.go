@@ -147,6 +147,25 @@ func New(options Options, conn engine.Conn, client kubernetes.Interface) (*Gatew
 			return nil, err
 		}
 	}
+	g.openEngine(conn)
+	g.nodes = newNodeFeed(g.view, g.refresher.changed)
+	g.pods = newPodFeed(g.view, g.refresher.changed)
+	if !options.keepsCluster() {
+		g.nodes = newNodeFeed(nowhere{}, func() {})
+	}
+	if options.Address == "" {
+		return g, nil
+	}
+	g.metrics.registerExtender()
+	if g.filter != nil {
+		g.metrics.registerFilter()
+	}
+	return g, nil
+}
+
+// openEngine makes what asks the engine, with one guard for all.
+func (g *Gateway) openEngine(conn engine.Conn) {
+	options := &g.options
 	g.view.LeaveOutInvalid(g.leftOut)
 	g.view.HearUnreadable(g.unreadable)
 	shared := guard.New(conn, guard.Options{AtOnce: maxInFlight, Timeout: options.Timeout,
@@ -165,19 +184,6 @@ func New(options Options, conn engine.Conn, client kubernetes.Interface) (*Gatew
 	if options.Line != nil {
 		g.filter = &lineFilter{prioritizer: &g.prioritizer, line: options.Line, allow: options.AllowOnFailure}
 	}
-	g.nodes = newNodeFeed(g.view, g.refresher.changed)
-	g.pods = newPodFeed(g.view, g.refresher.changed)
-	if !options.keepsCluster() {
-		g.nodes = newNodeFeed(nowhere{}, func() {})
-	}
-	if options.Address == "" {
-		return g, nil
-	}
-	g.metrics.registerExtender()
-	if g.filter != nil {
-		g.metrics.registerFilter()
-	}
-	return g, nil
 }
 
 // Add has a door served by Run.

@@ -96,12 +96,18 @@ func newMetrics(version string) *metrics {
 		engineUp: gauge("loadline_engine_up", "Whether the engine answered when it was last asked how it is."),
 		reloaded: gauge("loadline_tls_last_reload_successful",
 			"Whether the certificate files could be read when they last changed."),
+		filters: counter("loadline_extender_filter_requests_total",
+			"Filter requests by result: answered, or the reason why the engine did not say what the load line allows.",
+			"result"),
+		nodesAbove: gauge("loadline_nodes_above_line",
+			"Nodes above the load line, of those that the last filter request asked about."),
 	}
-	m.filters = counter("loadline_extender_filter_requests_total",
-		"Filter requests by result: answered, or the reason why the engine did not say what the load line allows.",
-		"result")
-	m.nodesAbove = gauge("loadline_nodes_above_line",
-		"Nodes above the load line, of those that the last filter request asked about.")
+	m.begin(version)
+	return m
+}
+
+// begin registers the metrics that each gateway has, and sets those that do not begin with 0.
+func (m *metrics) begin(version string) {
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "loadline_build_info",
 		Help: "Always 1; the labels tell the build.", ConstLabels: prometheus.Labels{"version": version}})
 	build.Set(1)
@@ -114,7 +120,6 @@ func newMetrics(version string) *metrics {
 	for _, reason := range skipReasons {
 		m.skips.WithLabelValues(reason)
 	}
-	return m
 }
 
 // registerExtender adds the metrics that an extender has.

@@ -67,15 +67,7 @@ func (d *Drain) timeline() (rows [][]drainStep, steps int, cut bool) {
 		if steps == mostSteps {
 			return rows, steps, true
 		}
-		active, draining := 0, 0
-		for i := range state {
-			if state[i] == 1 {
-				active++
-				if len(d.Remove[i].Moves) > 0 {
-					draining++
-				}
-			}
-		}
+		active, draining := d.underWay(state)
 		used := map[string]int64{}
 		for i := range d.Remove {
 			drains := len(d.Remove[i].Moves) > 0
@@ -102,6 +94,19 @@ func (d *Drain) timeline() (rows [][]drainStep, steps int, cut bool) {
 		}
 	}
 	return rows, steps, false
+}
+
+// underWay counts the nodes that are on their way out, and those of them whose pods move.
+func (d *Drain) underWay(state []int) (active, draining int) {
+	for i := range state {
+		if state[i] == 1 {
+			active++
+			if len(d.Remove[i].Moves) > 0 {
+				draining++
+			}
+		}
+	}
+	return active, draining
 }
 
 // evict takes those pods that budgets allow in this step.

@@ -2,6 +2,7 @@
 package scenario
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,30 +59,34 @@ func Parse(document []byte) (name string, scenario *loadlinev1.Scenario, err err
 	})
 }
 
+// parseHead reads a document, but for its spec.
+func parseHead(document []byte) (read file, err error) {
+	content, err := yaml.YAMLToJSONStrict(document)
+	if err != nil {
+		return read, err
+	}
+	if err := policy.OneDocument(document); err != nil {
+		return read, err
+	}
+	unknown, err := kjson.UnmarshalStrict(content, &read)
+	if err := cmp.Or(err, errors.Join(unknown...)); err != nil {
+		return read, err
+	}
+	if read.APIVersion != APIVersion || read.Kind != Kind {
+		return read, fmt.Errorf("apiVersion %q, kind %q: must be %s and %s", read.APIVersion, read.Kind, APIVersion, Kind)
+	}
+	if len(read.Spec) == 0 {
+		return read, errors.New("spec: is missing")
+	}
+	return read, nil
+}
+
 // ParseWith is Parse of a document whose traces and profiles are read by a function.
 func ParseWith(document []byte, readFile func(string) ([]byte, error)) (name string,
 	scenario *loadlinev1.Scenario, err error) {
-	content, err := yaml.YAMLToJSONStrict(document)
+	read, err := parseHead(document)
 	if err != nil {
 		return "", nil, err
-	}
-	if err := policy.OneDocument(document); err != nil {
-		return "", nil, err
-	}
-	var read file
-	unknown, err := kjson.UnmarshalStrict(content, &read)
-	if err == nil {
-		err = errors.Join(unknown...)
-	}
-	if err != nil {
-		return "", nil, err
-	}
-	if read.APIVersion != APIVersion || read.Kind != Kind {
-		return "", nil, fmt.Errorf("apiVersion %q, kind %q: must be %s and %s",
-			read.APIVersion, read.Kind, APIVersion, Kind)
-	}
-	if len(read.Spec) == 0 {
-		return "", nil, errors.New("spec: is missing")
 	}
 	spec, traced, err := takeTraces(read.Spec, readFile)
 	if err != nil {
