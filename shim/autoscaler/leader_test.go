@@ -34,7 +34,7 @@ import (
 	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/autoscaler/tell"
 	"loadline.dev/shim/autoscaler/watch"
-	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/internal/testing/enginetest"
 	"loadline.dev/shim/view"
 )
 

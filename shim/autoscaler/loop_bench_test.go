@@ -24,7 +24,7 @@ import (
 	"loadline.dev/shim/autoscaler/tell"
 	"loadline.dev/shim/autoscaler/watch"
 	"loadline.dev/shim/engine"
-	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/internal/testing/enginetest"
 	"loadline.dev/shim/view"
 )
 

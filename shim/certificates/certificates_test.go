@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"loadline.dev/shim/internal/certtest"
+	"loadline.dev/shim/internal/testing/certtest"
 )
 
 func filesIn(ca *certtest.Authority, dir string, serial int64) Files {

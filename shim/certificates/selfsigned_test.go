@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"loadline.dev/shim/internal/certtest"
+	"loadline.dev/shim/internal/testing/certtest"
 )
 
 // handshake connects a client that trusts `roots` and calls the server `name`.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/internal/testing/enginetest"
 )
 
 // Connections are made as kubectl makes them: by the same flags, under our name.

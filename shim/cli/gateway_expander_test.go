@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"loadline.dev/shim/api/grpcplugin"
-	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/internal/testing/enginetest"
 )
 
 // freeAddress returns an address on which nobody listens.

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/internal/testing/enginetest"
 )
 
 // addPolicyFlagsTo returns the policy flags of a command line.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/internal/testing/enginetest"
 )
 
 // planOfSizes runs `plan -o json` for groups that are sized by how full they are.

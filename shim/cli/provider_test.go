@@ -18,7 +18,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/externalgrpc"
-	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/internal/testing/enginetest"
 )
 
 // startProvider runs `loadline provider karpenter` beside an API server that has nothing.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/internal/testing/enginetest"
 )
 
 // rankJSON runs `rank -o json`.

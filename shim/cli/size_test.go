@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/internal/testing/enginetest"
 )
 
 // sizeNow is the time of the passes: some minutes after the taints in testdata.

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/internal/testing/enginetest"
 )
 
 // stalling is a connection that sends so many bytes, and then nothing.

@@ -19,8 +19,8 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/engine"
-	"loadline.dev/shim/internal/enginetest"
-	"loadline.dev/shim/internal/randompod"
+	"loadline.dev/shim/internal/testing/enginetest"
+	"loadline.dev/shim/internal/testing/randompod"
 	"loadline.dev/shim/view"
 )
 

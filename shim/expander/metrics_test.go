@@ -6,7 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"loadline.dev/shim/internal/promtest"
+	"loadline.dev/shim/internal/testing/promtest"
 )
 
 func TestNamesOfMetrics(t *testing.T) {

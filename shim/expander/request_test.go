@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
 
-	"loadline.dev/shim/internal/randompod"
+	"loadline.dev/shim/internal/testing/randompod"
 )
 
 // decodeBytes decodes a request that came in buffers of `size` bytes.

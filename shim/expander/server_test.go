@@ -32,7 +32,7 @@ import (
 	"loadline.dev/shim/certificates"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/guard"
-	"loadline.dev/shim/internal/certtest"
+	"loadline.dev/shim/internal/testing/certtest"
 )
 
 // method is that of Cluster Autoscaler's client.

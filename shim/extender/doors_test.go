@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
-	"loadline.dev/shim/internal/enginetest"
-	"loadline.dev/shim/internal/fakeapi"
+	"loadline.dev/shim/internal/testing/enginetest"
+	"loadline.dev/shim/internal/testing/fakeapi"
 )
 
 // A gateway without an extender serves its other doors, knows the size of the cluster and needs no pods.

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 
-	"loadline.dev/shim/internal/fakeapi"
+	"loadline.dev/shim/internal/testing/fakeapi"
 )
 
 // notes writes down its calls.

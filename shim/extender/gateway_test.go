@@ -24,10 +24,10 @@ import (
 
 	"loadline.dev/shim/certificates"
 	"loadline.dev/shim/engine"
-	"loadline.dev/shim/internal/certtest"
-	"loadline.dev/shim/internal/enginetest"
-	"loadline.dev/shim/internal/fakeapi"
 	"loadline.dev/shim/internal/ports"
+	"loadline.dev/shim/internal/testing/certtest"
+	"loadline.dev/shim/internal/testing/enginetest"
+	"loadline.dev/shim/internal/testing/fakeapi"
 	"loadline.dev/shim/policy"
 )
 

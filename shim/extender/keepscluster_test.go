@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/internal/testing/enginetest"
 )
 
 // If no scheduler asks, the engine gets the cluster for other doors if one wants it.

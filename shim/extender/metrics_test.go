@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"loadline.dev/shim/internal/promtest"
+	"loadline.dev/shim/internal/testing/promtest"
 )
 
 func TestNamesOfMetrics(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/guard"
-	"loadline.dev/shim/internal/enginetest"
-	"loadline.dev/shim/internal/nodeinfo"
+	"loadline.dev/shim/internal/testing/enginetest"
+	"loadline.dev/shim/internal/testing/nodeinfo"
 )
 
 // newRealFixture is a plugin in front of a real engine, with the proposal's own example: node1 offers 8 cores and

@@ -19,7 +19,7 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/engine"
-	"loadline.dev/shim/internal/nodeinfo"
+	"loadline.dev/shim/internal/testing/nodeinfo"
 )
 
 // fakeEngine answers questions as a test says, and keeps them.

@@ -9,8 +9,8 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"loadline.dev/shim/internal/enginetest"
-	"loadline.dev/shim/internal/nodeinfo"
+	"loadline.dev/shim/internal/testing/enginetest"
+	"loadline.dev/shim/internal/testing/nodeinfo"
 )
 
 func TestLoadLineNamesEvents(t *testing.T) {

@@ -19,8 +19,8 @@ import (
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/guard"
-	"loadline.dev/shim/internal/nodeinfo"
-	"loadline.dev/shim/internal/promtest"
+	"loadline.dev/shim/internal/testing/nodeinfo"
+	"loadline.dev/shim/internal/testing/promtest"
 	"loadline.dev/shim/view"
 )
 

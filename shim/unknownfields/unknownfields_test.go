@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
-	"loadline.dev/shim/internal/randompod"
+	"loadline.dev/shim/internal/testing/randompod"
 )
 
 func TestInJSON(t *testing.T) {

@@ -3,7 +3,7 @@ package usage
 import (
 	"testing"
 
-	"loadline.dev/shim/internal/promtest"
+	"loadline.dev/shim/internal/testing/promtest"
 )
 
 func TestNamesOfMetrics(t *testing.T) {

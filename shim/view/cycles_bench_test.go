@@ -11,7 +11,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/internal/nodeinfo"
+	"loadline.dev/shim/internal/testing/nodeinfo"
 )
 
 // BenchmarkCycle measures what a cycle costs beside the question itself: 500 feasible nodes of 5,000, none of them

@@ -10,8 +10,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/internal/enginetest"
-	"loadline.dev/shim/internal/nodeinfo"
+	"loadline.dev/shim/internal/testing/enginetest"
+	"loadline.dev/shim/internal/testing/nodeinfo"
 )
 
 // Changes that do not arrive within the timeout of a cycle are not tried again and again: they are sent in the

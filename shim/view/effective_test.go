@@ -15,9 +15,9 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/engine"
-	"loadline.dev/shim/internal/enginetest"
 	"loadline.dev/shim/internal/kuberelease"
-	"loadline.dev/shim/internal/randompod"
+	"loadline.dev/shim/internal/testing/enginetest"
+	"loadline.dev/shim/internal/testing/randompod"
 )
 
 const (

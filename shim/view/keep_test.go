@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
 
-	"loadline.dev/shim/internal/randompod"
+	"loadline.dev/shim/internal/testing/randompod"
 )
 
 // reduce reduces a copy of an object, and checks that a second time changes nothing.

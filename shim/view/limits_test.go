@@ -21,8 +21,8 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/engine"
-	"loadline.dev/shim/internal/enginetest"
-	"loadline.dev/shim/internal/nodeinfo"
+	"loadline.dev/shim/internal/testing/enginetest"
+	"loadline.dev/shim/internal/testing/nodeinfo"
 	"loadline.dev/shim/leftout"
 )
 

@@ -13,7 +13,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/internal/nodeinfo"
+	"loadline.dev/shim/internal/testing/nodeinfo"
 )
 
 // rawCycles is a Cycles whose engine gives each slot the raw score of a counter, and which notes what it was asked.

@@ -18,9 +18,9 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/internal/enginetest"
-	"loadline.dev/shim/internal/nodeinfo"
-	"loadline.dev/shim/internal/randompod"
+	"loadline.dev/shim/internal/testing/enginetest"
+	"loadline.dev/shim/internal/testing/nodeinfo"
+	"loadline.dev/shim/internal/testing/randompod"
 )
 
 // Whatever is done to the cluster and to the messages, once messages arrive again the engine has what it would have,

@@ -9,9 +9,9 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/internal/enginetest"
 	"loadline.dev/shim/internal/kuberelease"
-	"loadline.dev/shim/internal/nodeinfo"
+	"loadline.dev/shim/internal/testing/enginetest"
+	"loadline.dev/shim/internal/testing/nodeinfo"
 )
 
 // swapping is a pod whose two containers swap 1 and 3 cpu: 6 by the rule of 1.36, 4 by that of 1.37.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"loadline.dev/shim/internal/randompod"
+	"loadline.dev/shim/internal/testing/randompod"
 )
 
 // reduced is what is left of a pod, made by another way than the one under test.

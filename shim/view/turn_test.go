@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/internal/testing/enginetest"
 )
 
 // longQuestion has a question under way until the returned function is called.

@@ -19,7 +19,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/internal/nodeinfo"
+	"loadline.dev/shim/internal/testing/nodeinfo"
 	"loadline.dev/shim/usage/profile"
 )
 

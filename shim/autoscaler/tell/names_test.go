@@ -7,7 +7,7 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/act/drain"
-	"loadline.dev/shim/internal/promtest"
+	"loadline.dev/shim/internal/testing/promtest"
 )
 
 // The names of all metrics follow the rules of Prometheus. Those of Cluster Autoscaler are its own.

@@ -21,7 +21,7 @@ import (
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/autoscaler/watch"
-	"loadline.dev/shim/internal/vectortest"
+	"loadline.dev/shim/internal/testing/vectortest"
 	"loadline.dev/shim/view"
 )
 

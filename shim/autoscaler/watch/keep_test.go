@@ -21,7 +21,7 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/act/drain"
-	"loadline.dev/shim/internal/randompod"
+	"loadline.dev/shim/internal/testing/randompod"
 	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/sizing"
 	"loadline.dev/shim/slack"

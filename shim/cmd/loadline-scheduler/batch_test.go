@@ -13,7 +13,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
-	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/internal/testing/enginetest"
 )
 
 // Two profiles that differ in what the engine calls their clusters: one is used with batches, one without.

@@ -21,7 +21,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 
-	"loadline.dev/shim/internal/enginetest"
+	"loadline.dev/shim/internal/testing/enginetest"
 )
 
 // twoLines is a configuration of two profiles, each with a load line of its own, which filter by nothing else.

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
-	"loadline.dev/shim/internal/fakeapi"
+	"loadline.dev/shim/internal/testing/fakeapi"
 )
 
 // holder hands on the budgets that it gets; a deleted one has no status.

@@ -12,7 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"loadline.dev/shim/internal/vectortest"
+	"loadline.dev/shim/internal/testing/vectortest"
 )
 
 // vectorFuncs are the rows that this package answers. Each returns what it got under the keys of `want`.

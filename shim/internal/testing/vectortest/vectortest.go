@@ -36,7 +36,7 @@ func Run(t *testing.T, file string, answers map[string]Answer, overruled map[str
 	given := files[0] != ""
 	if !given {
 		_, here, _, _ := runtime.Caller(0)
-		files = []string{filepath.Join(filepath.Dir(here), "../../../test/vectors/data", file+".jsonl")}
+		files = []string{filepath.Join(filepath.Dir(here), "../../../../test/vectors/data", file+".jsonl")}
 	}
 	rows := 0
 	for _, file := range files {
