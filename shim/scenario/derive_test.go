@@ -138,7 +138,7 @@ func TestDocumentsAreReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name, read, err := Parse(content)
+	name, read, err := parse(content)
 	if err != nil || name != "n" || read.String() != scenario.String() {
 		t.Errorf("%v, %s: %v\n%s", err, name, read, content)
 	}

@@ -52,13 +52,6 @@ func Load(path string) (name string, scenario *loadlinev1.Scenario, err error) {
 	return name, scenario, nil
 }
 
-// Parse reads one document that names no other file, and returns its name and the scenario. Errors name the field.
-func Parse(document []byte) (name string, scenario *loadlinev1.Scenario, err error) {
-	return ParseWith(document, func(string) ([]byte, error) {
-		return nil, errors.New("no file can be read here")
-	})
-}
-
 // parseHead reads a document, but for its spec.
 func parseHead(document []byte) (read file, err error) {
 	content, err := yaml.YAMLToJSONStrict(document)
@@ -81,7 +74,8 @@ func parseHead(document []byte) (read file, err error) {
 	return read, nil
 }
 
-// ParseWith is Parse of a document whose traces and profiles are read by a function.
+// ParseWith reads one document, whose traces and profiles are read by a function, and returns its name and the
+// scenario. Errors name the field.
 func ParseWith(document []byte, readFile func(string) ([]byte, error)) (name string,
 	scenario *loadlinev1.Scenario, err error) {
 	read, err := parseHead(document)

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -10,12 +11,19 @@ import (
 
 const head = "apiVersion: loadline.dev/v1alpha1\nkind: Scenario\nmetadata: {name: s}\n"
 
+// parse reads one document that names no other file, and returns its name and the scenario. Errors name the field.
+func parse(document []byte) (name string, scenario *loadlinev1.Scenario, err error) {
+	return ParseWith(document, func(string) ([]byte, error) {
+		return nil, errors.New("no file can be read here")
+	})
+}
+
 func TestParseReadsTheExample(t *testing.T) {
 	content, err := os.ReadFile("../../docs/scenario.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	name, scenario, err := Parse(content)
+	name, scenario, err := parse(content)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +45,7 @@ func TestParseNamesTheFieldThatIsWrong(t *testing.T) {
 		{head + "spec: {loadStepSeconds: 1, loadStepSeconds: 2}\n", "loadStepSeconds"},
 		{head + "spec: {}\nstatus: {}\n", "status"},
 	} {
-		if _, _, err := Parse([]byte(row.document)); err == nil || !strings.Contains(err.Error(), row.want) {
+		if _, _, err := parse([]byte(row.document)); err == nil || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%q: error %v does not name %q", row.document, err, row.want)
 		}
 	}

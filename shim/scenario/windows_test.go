@@ -13,7 +13,7 @@ func withPolicy(policy string) []byte {
 }
 
 func TestReplacementWindowsAreExpanded(t *testing.T) {
-	_, scenario, err := Parse(withPolicy(`replacementWindows: ["0 22 * * 1-5 6h Europe/Berlin", "0 12 1 12 * 30m"]`))
+	_, scenario, err := parse(withPolicy(`replacementWindows: ["0 22 * * 1-5 6h Europe/Berlin", "0 12 1 12 * 30m"]`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +48,11 @@ func TestReplacementWindowsThatAreWrong(t *testing.T) {
 		`replacementWindows: [0 22 * * * 6h], windows: {}`:      field + "has windows beside it",
 		`replacementWindows: [0 22 * * * 6h], restSecond: 1800`: "restSecond",
 	} {
-		if _, _, err := Parse(withPolicy(policy)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := parse(withPolicy(policy)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v has no %q", policy, err, want)
 		}
 	}
-	if _, scenario, err := Parse(withPolicy("replacementWindows: []")); err != nil ||
+	if _, scenario, err := parse(withPolicy("replacementWindows: []")); err != nil ||
 		scenario.GetSettings().GetConsolidation().GetWindows() != nil {
 		t.Errorf("at any time: %v, %v", scenario, err)
 	}
