@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "core/base/texts.h"
 #include "core/drain/eligibility.h"
 
 namespace loadline {
@@ -53,8 +54,8 @@ std::string WhatIsNotKnown(const ClusterObjects& objects, const BrakeOptions& op
     }
   }
   if (now_s - seen_s > options.max_view_age_s) {
-    return absl::StrCat("the cluster was last seen ", now_s - seen_s, " s ago, more than ",
-                        options.max_view_age_s, " s");
+    return absl::StrCat("the cluster was last seen ", DurationText((now_s - seen_s) * 1000),
+                        " ago, more than ", DurationText(options.max_view_age_s * 1000));
   }
   return "";
 }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "core/base/quantity.h"
+#include "core/base/texts.h"
 #include "core/drain/drain_question.h"
 #include "core/drain/node_reason.h"
 
@@ -142,8 +143,8 @@ std::string ForDoNotDisrupt(const KeepingPod& pod, int64_t now_s) {
   const std::optional<int64_t>& until_s = TraitsOf(*pod.shape).do_not_disrupt_until_s;
   if (!until_s.has_value())
     return absl::StrCat("take karpenter.sh/do-not-disrupt, or do-not-evict, off ", pod.name);
-  return absl::StrCat("wait ", *until_s - now_s, " s: until then karpenter.sh/do-not-disrupt protects ",
-                      pod.name, "; or take it off");
+  return absl::StrCat("wait ", DurationText((*until_s - now_s) * 1000),
+                      ": until then karpenter.sh/do-not-disrupt protects ", pod.name, "; or take it off");
 }
 
 std::string ForPod(const KeepingPod& pod, const DrainKeep& keep, int64_t now_s) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/fleet/texts.h"
+#include "core/base/texts.h"
 
 namespace loadline {
 

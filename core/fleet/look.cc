@@ -5,13 +5,13 @@
 
 #include "absl/container/btree_set.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/texts.h"
 #include "core/fleet/cluster_health.h"
 #include "core/fleet/count_machines.h"
 #include "core/fleet/follow_machines.h"
 #include "core/fleet/give_up.h"
 #include "core/fleet/outcomes.h"
 #include "core/fleet/settle_requests.h"
-#include "core/fleet/texts.h"
 
 namespace loadline {
 namespace {

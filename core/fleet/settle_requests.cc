@@ -1,8 +1,8 @@
 #include "core/fleet/settle_requests.h"
 
 #include "absl/strings/str_cat.h"
+#include "core/base/texts.h"
 #include "core/fleet/outcomes.h"
-#include "core/fleet/texts.h"
 
 namespace loadline {
 

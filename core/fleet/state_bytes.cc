@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/texts.h"
 #include "core/fleet/devices.h"
 #include "core/fleet/state_coder.h"
-#include "core/fleet/texts.h"
 
 namespace loadline {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/texts.h"
 #include "core/fleet/look.h"
-#include "core/fleet/texts.h"
 #include "core/loop/loop_actions.h"
 #include "core/loop/see_fleet.h"
 #include "core/loop/soft_taints.h"

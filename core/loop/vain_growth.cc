@@ -10,8 +10,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/fingerprint.h"
+#include "core/base/texts.h"
 #include "core/fleet/fleet_state.h"
-#include "core/fleet/texts.h"
 #include "core/loop/purchase_judge.h"
 
 namespace loadline {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "core/fleet/texts.h"
+#include "core/base/texts.h"
 #include "plugin/report/facts.h"
 #include "plugin/report/metrics.h"
 #include "plugin/report/move_report.h"

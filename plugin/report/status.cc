@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
-#include "core/fleet/texts.h"
+#include "core/base/texts.h"
 #include "plugin/report/facts.h"
 #include "plugin/report/move_report.h"
 #include "plugin/report/slack_report.h"

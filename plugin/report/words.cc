@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "core/fleet/texts.h"
+#include "core/base/texts.h"
 
 namespace loadline {
 

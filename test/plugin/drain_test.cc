@@ -414,7 +414,7 @@ TEST_F(DrainHandlerTest, RemovesNothingWhileTheViewIsIncomplete) {
 TEST_F(DrainHandlerTest, RemovesNothingByAViewThatIsOld) {
   Sync();
   request_.set_seen_s(kDrainTime - 61);
-  EXPECT_EQ(BrakeText(), "the cluster was last seen 61 s ago, more than 60 s");
+  EXPECT_EQ(BrakeText(), "the cluster was last seen 1 min 1 s ago, more than 1 min");
 }
 
 // One of three pods is left: 67 % vanished.

@@ -198,8 +198,8 @@ TEST_F(ReportTest, TellsWhatGoesAndWhatStays) {
   // The removal of n0 is under way: the client tells it.
   question_.mutable_fleet()->add_under_way()->set_slot(0);
   EXPECT_THAT(Rows(Report().nodes_that_go()),
-              ElementsAre("n1 | g | can go now | 1m30s | 0",
-                          "n2 |  | waits: NotUnneededLongEnough, timer ends in 30s | 1m30s | 4"));
+              ElementsAre("n1 | g | can go now | 1 min 30 s | 0",
+                          "n2 |  | waits: NotUnneededLongEnough, timer ends in 30 s | 1 min 30 s | 4"));
   EXPECT_EQ(Report().nodes_that_go().rows_total(), 2);
   EXPECT_THAT(Rows(report.tables(0)),
               ElementsAre("BlockedByPod | 2 | n11 |  | a budget", "NotUnderutilized | 1 | n10 |  | "));
@@ -324,12 +324,12 @@ TEST_F(ReportTest, TellsOfMoves) {
   const v1::ReplacementStatus& status = report.status().cluster_wide().replacement();
   EXPECT_EQ(status.status(), "InProgress");
   EXPECT_THAT(status.moves(),
-              ElementsAre("draining for 1m30s: a, b by c", "ordered for 0s: d by 2 new nodes"));
+              ElementsAre("draining for 1 min 30 s: a, b by c", "ordered for 0 s: d by 2 new nodes"));
   EXPECT_THAT(status.ended(),
               ElementsAre("done: 1 node replaced", "given up: its saving is gone; nodes that stay: e"));
   EXPECT_EQ(status.bill().bound(), 1.5);
   EXPECT_THAT(Rows(report.tables(1)),
-              ElementsAre("a, b | c | 0 | draining | 1m30s", "d |  | 2 | ordered | 0s"));
+              ElementsAre("a, b | c | 0 | draining | 1 min 30 s", "d |  | 2 | ordered | 0 s"));
   for (const char* const metric : {"bill_usd_per_hour{now} 3", "replacement_moves{draining} 1",
                                    "replacement_moves{giving back} 0", "replacement_moves_total{begun} 1",
                                    "replacement_moves_total{done} 1", "replacement_moves_total{givenUp} 1"}) {

@@ -216,8 +216,9 @@ TEST_F(WhatWouldHelpTest, AProtectionThatEndsIsToldWithItsTime) {
             "take karpenter.sh/do-not-disrupt, or do-not-evict, off pod default/web-0");
   cluster.nodes[0].pods[0].traits.do_not_disrupt_until_s = model_->problem().now_s + 90;
   model_.emplace(cluster);
-  EXPECT_EQ(HelpForPod(PodReason::kDoNotDisruptAnnotation),
-            "wait 90 s: until then karpenter.sh/do-not-disrupt protects pod default/web-0; or take it off");
+  EXPECT_EQ(
+      HelpForPod(PodReason::kDoNotDisruptAnnotation),
+      "wait 1 min 30 s: until then karpenter.sh/do-not-disrupt protects pod default/web-0; or take it off");
 }
 
 TEST_F(WhatWouldHelpTest, EachRefusalOfABudgetHasItsOwnAdvice) {

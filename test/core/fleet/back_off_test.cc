@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "core/fleet/texts.h"
 #include "test/core/fleet/fleet_world.h"
 
 namespace loadline {
@@ -46,24 +45,6 @@ TEST(BackOffTest, ALongTextIsCutBeforeACharacter) {
   NoteFailure(BackOffReason::kApiError, std::string(511, 'a') + "\xc3\xa4", 1, DefaultFleetOptions().back_off,
               &back_off);
   EXPECT_EQ(back_off->text, std::string(511, 'a'));
-}
-
-TEST(FleetTextsTest, PeriodsAreWrittenAsGoDoes) {
-  EXPECT_EQ(DurationText(0), "0s");
-  EXPECT_EQ(DurationText(20), "20ms");
-  EXPECT_EQ(DurationText(1'500), "1.5s");
-  EXPECT_EQ(DurationText(1'050), "1.05s");
-  EXPECT_EQ(DurationText(40'000), "40s");
-  EXPECT_EQ(DurationText(15 * kFleetMinute), "15m0s");
-  EXPECT_EQ(DurationText(90 * kFleetMinute + 1'000), "1h30m1s");
-  EXPECT_EQ(DurationText(60 * kFleetMinute), "1h0m0s");
-}
-
-TEST(FleetTextsTest, TextsAreCutBeforeACharacter) {
-  EXPECT_EQ(CutText("abc", 3), "abc");
-  EXPECT_EQ(CutText("abc", 2), "ab");
-  EXPECT_EQ(CutText("a\xe2\x82\xac", 3), "a");
-  EXPECT_EQ(CutText("\x80\x80\x80", 2), "");
 }
 
 }  // namespace

@@ -157,7 +157,7 @@ TEST(LookTest, OutcomesAloneNameTheirGroupsOnly) {
   const FleetView view = LookAtFleet(nullptr, outcomes, world.options, FleetWorld::At(0), &world.state);
   ASSERT_EQ(view.groups.size(), 2);
   EXPECT_EQ(view.groups[0].name, "g");
-  EXPECT_EQ(view.groups[0].held, "backs off for 5m0s: quota");
+  EXPECT_EQ(view.groups[0].held, "backs off for 5 min: quota");
   EXPECT_EQ(view.groups[1].name, "z");
   EXPECT_EQ(view.groups[1].held, "");
   EXPECT_TRUE(view.cools_down);

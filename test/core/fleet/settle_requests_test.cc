@@ -80,13 +80,13 @@ TEST(SettleRequestsTest, NodesThatDoNotRegisterInTimeMakeTheirGroupBackOffOnce) 
   ASSERT_EQ(view.failures.size(), 1);
   EXPECT_EQ(view.failures[0].group, "g");
   EXPECT_EQ(view.failures[0].back_off.reason, BackOffReason::kTimeout);
-  EXPECT_EQ(view.failures[0].back_off.text, "nodes did not register in 15m0s");
+  EXPECT_EQ(view.failures[0].back_off.text, "nodes did not register in 15 min");
   EXPECT_EQ(view.failures[0].back_off.until_ms, FleetWorld::At(21));
-  EXPECT_EQ(view.groups[0].held, "backs off for 5m0s: nodes did not register in 15m0s");
+  EXPECT_EQ(view.groups[0].held, "backs off for 5 min: nodes did not register in 15 min");
   EXPECT_TRUE(view.backs_off);
   view = world.LookAtAll(17);
   EXPECT_TRUE(view.failures.empty());
-  EXPECT_EQ(view.groups[0].held, "backs off for 4m0s: nodes did not register in 15m0s");
+  EXPECT_EQ(view.groups[0].held, "backs off for 4 min: nodes did not register in 15 min");
 }
 
 TEST(SettleRequestsTest, ASuccessForgetsFormerFailures) {

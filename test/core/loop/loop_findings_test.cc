@@ -309,7 +309,7 @@ TEST_F(LoopFindingsTest, WarnsOfWhatPeopleMustMend) {
   EXPECT_THAT(
       Observe(26).warnings,
       ElementsAre(HasSubstr("had nodes"),
-                  HasSubstr("node stuck: the cloud said 6m0s ago that it deletes it, and still lists")));
+                  HasSubstr("node stuck: the cloud said 6 min ago that it deletes it, and still lists")));
 }
 
 // --- actions ---------------------------------------------------------------------------------------------

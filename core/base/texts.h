@@ -1,6 +1,6 @@
 // Texts for people.
-#ifndef LOADLINE_CORE_FLEET_TEXTS_H_
-#define LOADLINE_CORE_FLEET_TEXTS_H_
+#ifndef LOADLINE_CORE_BASE_TEXTS_H_
+#define LOADLINE_CORE_BASE_TEXTS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace loadline {
 
-// A period of 0 or more milliseconds as Go writes it: "1h30m0s", "15m0s", "1.5s", "20ms", "0s".
+// A period of 0 or more milliseconds: "1 h 30 min", "15 min", "1.5 s", "20 ms", "0 s".
 std::string DurationText(int64_t ms);
 
 // The first `most` bytes of a text, cut before a character of UTF-8.
@@ -18,4 +18,4 @@ std::string CutText(absl::string_view text, size_t most);
 
 }  // namespace loadline
 
-#endif  // LOADLINE_CORE_FLEET_TEXTS_H_
+#endif  // LOADLINE_CORE_BASE_TEXTS_H_
