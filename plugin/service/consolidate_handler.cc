@@ -74,6 +74,8 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
   // They keep their group, because the bill counts what they cost.
   FindNodesThatStart(decoded->startup_taints, groups, &*problem);
   shared.UseProfiles(view, &decoded->fit);
+  int64_t waiting_pods = 0;
+  for (const PendingPods& pods : decoded->pods) waiting_pods += pods.count;
   WorkBudget budget = BudgetOf(request, kConsolidationWork, shared.limits.question_bytes, deadline);
   // Drains find places for these by themselves.
   for (PendingPods& pods : PodsOfNodesBeingDeleted(view.cluster(), {}, request.now_s())) {
@@ -100,6 +102,7 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
   if (request.derive_groups()) {
     EncodeDerivedGroups(*derived, groups, view.cluster().resource_names(), &response);
   }
+  response.set_waiting_pods(waiting_pods);
   response.set_clamped_amounts(decoded->clamped_amounts);
   left_out.Add(decoded->left_out);
   left_out.Add(shared.LeftOut(view));

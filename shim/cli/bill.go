@@ -295,6 +295,10 @@ func (b *billPlan) noteAnswer() {
 		b.notes = append(b.notes, fmt.Sprintf("%s no known price: not counted, and stay.",
 			plural(int(count), "node")+agree(int64(count), " has", " have")))
 	}
+	if count := int(b.GetWaitingPods()); count > 0 {
+		b.notes = append(b.notes, fmt.Sprintf("%s for a node: the room that %s on nodes is kept.",
+			plural(count, "pod")+waits(count), agree(int64(count), "it finds", "they find")))
+	}
 	if bill.Bound != nil && !bill.GetProven() {
 		b.notes = append(b.notes, "The bound is not worked out: work or time was used up.")
 	}

@@ -189,3 +189,14 @@ func TestNamesOfMovesAreTheNodesThatGo(t *testing.T) {
 		t.Errorf("the table names no reason of pods: %s", out)
 	}
 }
+
+// Pods that wait for a node are counted.
+func TestBillTellsHowManyPodsWait(t *testing.T) {
+	const file = "testdata/plan.yaml" // three pods wait
+	for _, command := range []string{"bill", "consolidate"} {
+		out, errs, code := run(t, "loadline", "", command, "-f", file)
+		if code != 0 || !strings.Contains(out, "\n3 pods wait for a node: the room that they find on nodes is kept.\n") {
+			t.Errorf("%s: exit %d: %s%s", command, code, out, errs)
+		}
+	}
+}

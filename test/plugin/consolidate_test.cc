@@ -94,6 +94,8 @@ class ConsolidateTest : public ::testing::Test {
     *request.mutable_policy() = policy_;
     request.set_derive_groups(derive_groups_);
     *request.mutable_startup_taints() = loop_.startup_taints();
+    *request.mutable_pods() = loop_.pods();
+    *request.mutable_waiting() = loop_.waiting();
     const absl::StatusOr<std::string> bytes =
         engine_.CallBytes(kPlanConsolidationMethod, request.SerializeAsString());
     if (!bytes.ok()) return bytes.status();
@@ -193,6 +195,22 @@ TEST_F(ConsolidateTest, ANodeThatStartsStays) {
   ASSERT_THAT(plan->keep(), SizeIs(1));
   EXPECT_EQ(plan->keep(0).node(), "b");
   EXPECT_EQ(plan->keep(0).reason(), "NotStarted");
+}
+
+// Pods of a priority below the cutoff wait for no node.
+TEST_F(ConsolidateTest, TellsHowManyPodsWait) {
+  loop_.mutable_waiting()->set_expendable_priority_cutoff(-10);
+  for (const auto& [priority, count] : std::vector<std::pair<int32_t, int32_t>>{{0, 2}, {5, 1}, {-100, 4}}) {
+    k8s::v1::Pod pod = MakePod({}, {{"cpu", "1"}});
+    pod.mutable_spec()->set_priority(priority);
+    v1::PendingPods* const pods = loop_.add_pods();
+    pods->mutable_pod()->set_pod(pod.SerializeAsString());
+    pods->set_count(count);
+    pods->set_unschedulable(true);
+  }
+  const absl::StatusOr<v1::PlanConsolidationResponse> response = Bill();
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(response->waiting_pods(), 3);
 }
 
 TEST_F(ConsolidateTest, RefusesAPolicyThatNamesNothing) {

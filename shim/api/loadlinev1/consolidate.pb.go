@@ -292,7 +292,9 @@ type PlanConsolidationResponse struct {
 	// With derive_groups: machines without a label that states their instance type.
 	UntypedNodes int64 `protobuf:"varint,17,opt,name=untyped_nodes,json=untypedNodes,proto3" json:"untyped_nodes,omitempty"`
 	// The sources of the prices of the nodes.
-	PriceSources  *PriceSources `protobuf:"bytes,18,opt,name=price_sources,json=priceSources,proto3" json:"price_sources,omitempty"`
+	PriceSources *PriceSources `protobuf:"bytes,18,opt,name=price_sources,json=priceSources,proto3" json:"price_sources,omitempty"`
+	// How many of the pods of the request wait for nodes.
+	WaitingPods   int64 `protobuf:"varint,19,opt,name=waiting_pods,json=waitingPods,proto3" json:"waiting_pods,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -451,6 +453,13 @@ func (x *PlanConsolidationResponse) GetPriceSources() *PriceSources {
 		return x.PriceSources
 	}
 	return nil
+}
+
+func (x *PlanConsolidationResponse) GetWaitingPods() int64 {
+	if x != nil {
+		return x.WaitingPods
+	}
+	return 0
 }
 
 // A node group that was derived from nodes.
@@ -1220,7 +1229,7 @@ const file_loadline_v1_consolidate_proto_rawDesc = "" +
 	"\rderive_groups\x18\x0f \x01(\bR\fderiveGroups\x12,\n" +
 	"\x04pods\x18\x10 \x03(\v2\x18.loadline.v1.PendingPodsR\x04pods\x123\n" +
 	"\awaiting\x18\x11 \x01(\v2\x19.loadline.v1.WaitingRulesR\awaitingB\t\n" +
-	"\acluster\"\x8b\a\n" +
+	"\acluster\"\xae\a\n" +
 	"\x19PlanConsolidationResponse\x122\n" +
 	"\x04bill\x18\x01 \x01(\v2\x1e.loadline.v1.ConsolidationBillR\x04bill\x124\n" +
 	"\x05moves\x18\x02 \x03(\v2\x1e.loadline.v1.ConsolidationMoveR\x05moves\x12\x1f\n" +
@@ -1246,7 +1255,8 @@ const file_loadline_v1_consolidate_proto_rawDesc = "" +
 	"otherNodes\x12@\n" +
 	"\x0ederived_groups\x18\x10 \x03(\v2\x19.loadline.v1.DerivedGroupR\rderivedGroups\x12#\n" +
 	"\runtyped_nodes\x18\x11 \x01(\x03R\funtypedNodes\x12>\n" +
-	"\rprice_sources\x18\x12 \x01(\v2\x19.loadline.v1.PriceSourcesR\fpriceSources\"\xd7\x01\n" +
+	"\rprice_sources\x18\x12 \x01(\v2\x19.loadline.v1.PriceSourcesR\fpriceSources\x12!\n" +
+	"\fwaiting_pods\x18\x13 \x01(\x03R\vwaitingPods\"\xd7\x01\n" +
 	"\fDerivedGroup\x12\x1d\n" +
 	"\n" +
 	"node_group\x18\x01 \x01(\tR\tnodeGroup\x12\x14\n" +
