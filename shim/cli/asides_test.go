@@ -60,7 +60,7 @@ func TestSeveralClustersWithoutAMove(t *testing.T) {
 func TestTheCommandLineIsCheckedInAllForms(t *testing.T) {
 	const drain = "drain -f testdata/drain.json"
 	for args, want := range map[string]string{
-		drain + " -o html --sort-by .none":                   `--sort-by ".none": no row of the answer has it`,
+		"plan -f testdata/plan.yaml -o html --sort-by .none": `--sort-by ".none": no row of the answer has it`,
 		drain + " --engine nope":                             `engine address "nope": must be inprocess`,
 		drain + " --now 9999-12-31T23:59:59Z":                "must be before the year 9000",
 		"score pod5 -f testdata/proposal.json --engine nope": `engine address "nope"`,

@@ -121,10 +121,12 @@ func (a *app) billCommand(command *cobra.Command, forms func(*billPlan) answer, 
 		command.Args = cobra.ArbitraryArgs
 	}
 	command.RunE = func(cmd *cobra.Command, args []string) error {
+		several := len(args) > 0 || len(f.contexts) > 0
+		f.output.nameless, f.output.ordered = several, isBill
 		if err := cmp.Or(f.output.check(), f.settings.read(&f.engine)); err != nil {
 			return err
 		}
-		if len(args) > 0 || len(f.contexts) > 0 {
+		if several {
 			if f.fromFile() || f.contextName() != "" || f.groups != "" {
 				return usagef("several clusters: -f, --context and --groups are for one")
 			}

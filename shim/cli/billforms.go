@@ -99,7 +99,7 @@ type consolidateKeep struct {
 	WhatWouldHelp string  `json:"whatWouldHelp"`
 }
 
-// firstMoves is how many moves `bill` tells.
+// firstMoves is how many moves the tables of `bill` show.
 const firstMoves = 5
 
 func newConsolidateMove(m *loadlinev1.ConsolidationMove) consolidateMove {
@@ -156,7 +156,7 @@ func (b *billPlan) billData() billAnswer {
 	bill := b.GetBill()
 	out := billAnswer{Now: bill.GetNow(), Bound: bill.Bound, Gap: b.gap(), Reachable: bill.GetReachable(),
 		Fixed: bill.GetFixed(), Prices: newPriceSources(b.GetPriceSources()), Groups: []billPart{},
-		Namespaces: []billPart{}, Moves: b.moves(firstMoves), MovesTotal: b.GetMovesTotal(), Stay: []billStay{},
+		Namespaces: []billPart{}, Moves: b.moves(len(b.GetMoves())), MovesTotal: b.GetMovesTotal(), Stay: []billStay{},
 		OtherNodes: otherNodesOf(b.GetOtherNodes()), Brake: b.brake, Notes: append([]string{}, b.notes...)}
 	for _, group := range b.GetGroups() {
 		out.Groups = append(out.Groups, billPart{group.GetNodeGroup(), group.UsdPerHour, group.GetNodes(),
@@ -326,7 +326,7 @@ const mostParts = 15
 // billTables show a bill, consolidateTables a plan of moves.
 var (
 	billTables = []table{
-		{rows: "moves", kind: "node", name: "remove[*]", columns: moveColumns},
+		{rows: "moves", kind: "node", name: "remove[*]", most: firstMoves, columns: moveColumns},
 		{rows: "groups", most: mostParts, order: dearestFirst, columns: []column{
 			{header: "NODE GROUP", path: "name"}, {header: "NODES", path: "nodes", right: true},
 			{header: "USD/H", text: usdOf("usd"), right: true}, {header: "PRICE", path: "price", wide: true}}},

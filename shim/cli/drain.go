@@ -101,6 +101,7 @@ A kind of which it holds nothing counts as one of which there is nothing.`,
 	f.drainSource.addTo(flags, "drain")
 	f.nodes.addTo(flags)
 	f.inquiry.addTo(flags, formTable, formJSON, formYAML, formHTML)
+	f.output.ordered = true
 	return command
 }
 

@@ -36,7 +36,8 @@ var everyCommand = []struct {
 		".name", false},
 	{"slack -f ../../docs/shop.yaml", "", ".shape", true},
 	{"bill -f testdata/drain.json --now 2026-02-17T09:00:00Z",
-		"node/node-8 node/node-3 node/node-4 node/node-7 node/node-1", ".remove[0]", false},
+		"node/node-8 node/node-3 node/node-4 node/node-7 node/node-1 node/node-2", ".remove[0]", false},
+	{"bill testdata/drain.json testdata/plan.yaml", "", ".name", true},
 	{"consolidate -f testdata/drain.json --now 2026-02-17T09:00:00Z",
 		"node/node-8 node/node-3 node/node-4 node/node-7 node/node-1 node/node-2", ".remove[0]", false},
 	{"simulate -f ../../docs/shop.yaml", "", ".name", true},
@@ -55,7 +56,10 @@ func TestEveryCommandInEveryForm(t *testing.T) {
 				}
 				return out
 			}
-			if _, errs, code := run(t, "loadline", "", append(strings.Fields(c.line), "-o", "name")...); c.none {
+			if c.none {
+				// It is refused before an engine is asked.
+				_, errs, code := run(t, "loadline", "", append(strings.Fields(c.line), "-o", "name",
+					"--engine", "unix:///none")...)
 				if code != 2 || !strings.Contains(errs, "-o name: the rows of this answer have no names") {
 					t.Errorf("-o name: exit %d, %s", code, errs)
 				}
@@ -105,10 +109,14 @@ func TestEveryCommandInEveryForm(t *testing.T) {
 
 // A sort by what no row has is refused.
 func TestSortsThatAreNone(t *testing.T) {
+	// A refusal needs no engine where it is clear from the command line.
+	const page, ordered = " --sort-by .node -o html --engine unix:///none", "--sort-by: not with -o html"
 	for line, want := range map[string]string{
 		"why-not shop/web-0 gpu-a --sort-by .filter": `--sort-by ".filter": no row of the answer has it`,
-		"drain --sort-by .node -o html":              "--sort-by: not with -o html",
-		"top --lines 1,2 --sort-by name":             "--sort-by name: not with --lines, whose rows are lines",
+		"drain" + page: ordered, "bill" + page: ordered, "size --groups testdata/size-groups.yaml" + page: ordered,
+		"rank --groups testdata/plan-groups.yaml" + page: ordered, "simulate" + page: ordered,
+		"why workers --groups testdata/plan-groups.yaml" + page: ordered,
+		"top --lines 1,2 --sort-by name":                        "--sort-by name: not with --lines, whose rows are lines",
 	} {
 		_, errs, code := run(t, "loadline", "", append(strings.Fields(line), "-f", "../../docs/shop.yaml")...)
 		if code != 2 || !strings.Contains(errs, want) {

@@ -37,7 +37,11 @@ type outputFlag struct {
 	forms     []string
 	noHeaders bool
 	sortBy    string
+	// nameless says that rows of the answer have no names, and ordered that its page has an order of its own.
+	nameless, ordered bool
 }
+
+var errNameless = usagef("-o name: the rows of this answer have no names")
 
 // everyForm are the forms of every command; those that end in = take an argument, as kubectl's do.
 var everyForm = []string{formWide, formName, "jsonpath=", "jsonpath-file=", "jsonpath-as-json=", "go-template=",
@@ -53,7 +57,14 @@ func addOutputFlag(flags *pflag.FlagSet, o *outputFlag, forms ...string) {
 	}
 }
 
+// check refuses what the answer would not have, before anybody is asked.
 func (o *outputFlag) check() error {
+	switch {
+	case o.nameless && o.form == formName:
+		return errNameless
+	case o.ordered && o.form == formHTML && o.sortBy != "":
+		return usagef("--sort-by: not with -o html, whose page of this answer has an order of its own")
+	}
 	for _, form := range o.forms {
 		if o.form == form && !strings.HasSuffix(form, "=") ||
 			strings.HasSuffix(form, "=") && strings.HasPrefix(o.form, form) && len(o.form) > len(form) {
@@ -97,7 +108,7 @@ func (o *outputFlag) write(w io.Writer, a answer) error {
 	if o.noHeaders {
 		w = texttable.WithoutHeaders(w)
 	}
-	if o.form == formHTML && a.page != nil && o.sortBy == "" {
+	if o.form == formHTML && a.page != nil {
 		return a.page(w)
 	}
 	if a.leftOut != nil {
@@ -114,8 +125,6 @@ func (o *outputFlag) write(w io.Writer, a answer) error {
 		a.data = d
 	}
 	switch {
-	case o.form == formHTML && a.page != nil:
-		return usagef("--sort-by: not with -o html, whose page of this answer has an order of its own")
 	case o.form == formJSON || o.form == formYAML:
 		return writeDocument(w, a.data, o.form == formYAML)
 	case o.form == formHTML:

@@ -121,6 +121,7 @@ A node group without a template is taken for what its nodes are. A dump should h
 	f.rankSource.addTo(flags, "rank")
 	addNowFlag(flags, &f.now)
 	f.inquiry.addTo(flags, formTable, formJSON, formYAML, formHTML)
+	f.output.ordered = true
 	return command
 }
 

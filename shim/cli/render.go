@@ -210,7 +210,7 @@ func renderNames(w io.Writer, a answer, d document) error {
 		}
 	}
 	if !named {
-		return usagef("-o name: the rows of this answer have no names")
+		return errNameless
 	}
 	return nil
 }

@@ -91,6 +91,7 @@ func (f *simulateFlags) ask(ctx context.Context, stdin io.Reader, args []string,
 	if again != (len(args) > 0) {
 		return answer{}, usagef("--row N and FILE, a sweep, go together")
 	}
+	f.output.nameless, f.output.ordered = true, len(f.lines.ratios) == 0
 	if err := f.output.check(); err != nil {
 		return answer{}, err
 	}

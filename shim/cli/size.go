@@ -86,6 +86,7 @@ template, else by one node.`,
 	flags.StringVar(&f.groups, "groups", "", "file with node groups: kind "+nodegroup.Kind+", or Escalator's")
 	f.sizeSource.addTo(flags)
 	f.inquiry.addTo(flags, formTable, formJSON, formYAML, formHTML)
+	f.output.ordered = true
 	return command
 }
 

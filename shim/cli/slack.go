@@ -86,6 +86,7 @@ func (a *app) newSlack() *cobra.Command {
 		": placeholders stay from run to run; made and written again by each run (default: each run plans anew)")
 	addNowFlag(flags, &f.now)
 	f.inquiry.addTo(flags, formTable, formJSON, formYAML, formHTML, formBuffers, formDeployments)
+	f.output.nameless = true
 	return command
 }
 

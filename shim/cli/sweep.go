@@ -74,6 +74,7 @@ func (a *app) newSweep() *cobra.Command {
 	flags.Lookup("namespace").Usage = "namespace of the job (default: that of the context)"
 	addEngineFlag(flags, &f.engine)
 	addOutputFlag(flags, &f.output, formTable, formJSON, formYAML, formHTML, formCSV)
+	f.output.nameless, f.output.ordered = true, true
 	command.AddCommand(a.newSweepShard())
 	return command
 }

@@ -99,6 +99,7 @@ func (f *topFlags) ask(ctx context.Context, stdin io.Reader) (answer, error) {
 			return answer{}, usagef("--resources %q: must be names of resources, such as cpu,nvidia.com/gpu", name)
 		}
 	}
+	f.output.nameless = len(f.lines.ratios) > 0
 	if err := f.output.check(); err != nil {
 		return answer{}, err
 	}

@@ -48,6 +48,7 @@ func (a *app) newVersion() *cobra.Command {
 	}
 	addEngineFlag(command.Flags(), &flags)
 	addOutputFlag(command.Flags(), &output, formTable, formJSON, formYAML, formHTML)
+	output.nameless = true
 	return command
 }
 

@@ -33,6 +33,7 @@ type groupAnswer struct {
 // whyGroup is `why` for a node group.
 func (a *app) whyGroup(ctx context.Context, flags *podFlags, groups *rankSource, size *sizeSource,
 	args []string) error {
+	flags.output.ordered = true
 	if err := flags.output.check(); err != nil {
 		return err
 	}
