@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kSamePercent = 5;
 constexpr double kPassesWithinParts = 10;  // of the payback
 constexpr double kMostHours = 7 * 24;
-constexpr int64_t kLeastPercent = 75;
+constexpr int64_t kLeastPercent = 90;
 // The most that counts of the load of an hour, in millicores and in MiB: a sum of an hour does not overflow.
 constexpr int64_t kMostPerHour = int64_t{1} << 40;
 constexpr int64_t kHourMs = 3'600'000;

@@ -94,28 +94,28 @@ struct DailyLoad {
 constexpr int64_t kByDayMs = 65 * kHourMs;
 constexpr int64_t kByNightMs = 71 * kHourMs;
 
-// Three quarters of the peak are like the peak, which has lasted for 65 hours then, or 71; less is not, and
+// Nine tenths of the peak are like the peak, which has lasted for 65 hours then, or 71; less is not, and
 // was left five hours ago. Below the peak, the load has been as it is since the peak ended 17 hours ago.
 TEST(LoadRestTest, SavingsAtThePeakOfADayLastForDays) {
-  EXPECT_EQ((DailyLoad{.other = 750}.LastsAfter(kByDayMs)), 48);
-  EXPECT_EQ((DailyLoad{.other = 749}.LastsAfter(kByDayMs)), 12);
-  EXPECT_EQ((DailyLoad{.usual = 750, .other = 1'000}.LastsAfter(kByNightMs)), 48);
-  EXPECT_EQ((DailyLoad{.usual = 749, .other = 1'000}.LastsAfter(kByNightMs)), 3);
-  EXPECT_EQ((DailyLoad{.other = 750}.LastsAfter(kByNightMs)), 3);
-  EXPECT_EQ((DailyLoad{.usual = 750, .other = 1'000}.LastsAfter(kByDayMs)), 12);
-  EXPECT_EQ((DailyLoad{.other = 750}.LastsAfter(10 * kDayMs - 7 * kHourMs)), 168);
+  EXPECT_EQ((DailyLoad{.other = 900}.LastsAfter(kByDayMs)), 48);
+  EXPECT_EQ((DailyLoad{.other = 899}.LastsAfter(kByDayMs)), 12);
+  EXPECT_EQ((DailyLoad{.usual = 900, .other = 1'000}.LastsAfter(kByNightMs)), 48);
+  EXPECT_EQ((DailyLoad{.usual = 899, .other = 1'000}.LastsAfter(kByNightMs)), 3);
+  EXPECT_EQ((DailyLoad{.other = 900}.LastsAfter(kByNightMs)), 3);
+  EXPECT_EQ((DailyLoad{.usual = 900, .other = 1'000}.LastsAfter(kByDayMs)), 12);
+  EXPECT_EQ((DailyLoad{.other = 900}.LastsAfter(10 * kDayMs - 7 * kHourMs)), 168);
 }
 
 // Pods that are missing for ten minutes are no other load for an hour, nor is a peak of ten minutes.
 TEST(LoadRestTest, AnHourIsItsMean) {
   RestingLoad load = DailyLoad().After(kByDayMs);
   FollowHours(Amount(0), kMidnightMs + kByDayMs + 10 * kMinuteMs, &load);
-  FollowHours(Amount(1'290), kMidnightMs + kByDayMs + 20 * kMinuteMs, &load);
+  FollowHours(Amount(1'900), kMidnightMs + kByDayMs + 20 * kMinuteMs, &load);
   FollowHours(Amount(1'000), kMidnightMs + kByDayMs + 30 * kMinuteMs, &load);
   FollowHours(Amount(1'000), kMidnightMs + kByDayMs + 2 * kHourMs, &load);
   load.since_ms = load.last_ms;
   ASSERT_EQ(load.hours.size(), 67U);
-  EXPECT_EQ(load.hours[65].sum.cpu / kHourMs, 881);  // (1,000 + 0 + 1,290 + 3 * 1,000) / 6
+  EXPECT_EQ(load.hours[65].sum.cpu / kHourMs, 983);  // (1,000 + 0 + 1,900 + 3 * 1,000) / 6
   EXPECT_EQ(SavingLastsHours(kPaybackHours, load, load.last_ms), 48);
 }
 
@@ -160,7 +160,7 @@ TEST(LoadRestTest, NotesWhenAnAnswerChanges) {
   NoteTimesOfLoad(kPaybackHours, Resting(), kStartMs + 200 * kHourMs, note);
   EXPECT_THAT(times, IsEmpty());
   // The hour is over in half an hour; two days are over after 65.5 hours by 30.5 hours.
-  load = DailyLoad{.other = 750}.After(kByDayMs + kHourMs / 2);
+  load = DailyLoad{.other = 900}.After(kByDayMs + kHourMs / 2);
   load.since_ms = load.last_ms;
   NoteTimesOfLoad(kPaybackHours, load, load.last_ms, note);
   EXPECT_THAT(times, ElementsAre(load.last_ms + kHourMs / 2, kMidnightMs + 96 * kHourMs));
