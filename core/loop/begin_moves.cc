@@ -193,9 +193,8 @@ class MoveBeginner {
 };
 
 // Returns whether growth prefers groups of a higher priority whatever others cost.
-bool GrowsByPriority(const LoopProblem& problem) {
-  return !problem.ranking.has_value() ||
-         problem.ranking->policy.strategies.front() == RankStrategy::kPriority;
+bool GrowsByPriority(const std::optional<LoopRanking>& ranking) {
+  return !ranking.has_value() || ranking->policy.strategies.front() == RankStrategy::kPriority;
 }
 
 ConsolidationOptions OptionsOf(const LoopProblem& problem, const DrainProblem& drain,
@@ -210,7 +209,7 @@ ConsolidationOptions OptionsOf(const LoopProblem& problem, const DrainProblem& d
   options.surge_hours = static_cast<double>(problem.replacement.surge_ms) / 3'600'000;
   options.fit = problem.scale_down.fit;
   options.as_scheduled = true;
-  options.by_priority = GrowsByPriority(problem);
+  options.by_priority = GrowsByPriority(problem.ranking);
   return options;
 }
 

@@ -30,12 +30,13 @@ void HoldNodesThatCoolDown(DrainProblem* drain) {
   std::erase_if(drain->chosen, [&](Slot slot) { return CoolingGroup(*drain, slot).has_value(); });
 }
 
-void TellEndOfDelays(const LoopProblem& problem, const DrainProblem& drain, DrainPlan* plan) {
+void TellEndOfDelays(NodeGroupSpan groups, const TimerOptions& timers, const DrainProblem& drain,
+                     DrainPlan* plan) {
   for (DrainRemoval& removal : plan->remove) {
     const std::optional<GroupIndex> group = CoolingGroup(drain, removal.slot);
     if (!group.has_value() || drain.groups[*group].sized) continue;
     const bool ready = removal.waits != NodeReason::kNotUnreadyLongEnough;
-    const int64_t wait_s = WaitTime(problem.groups[*group], ready, problem.scale_down.deletion.timers);
+    const int64_t wait_s = WaitTime(groups[*group], ready, timers);
     const int64_t since_s = removal.ready_at_s - kBeyondAnyTimer - 1;
     removal.ready_at_s = std::max(ReadyAt(since_s, wait_s), *drain.groups[*group].stays_until_s);
   }

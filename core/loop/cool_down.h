@@ -3,7 +3,6 @@
 #define LOADLINE_CORE_LOOP_COOL_DOWN_H_
 
 #include "core/drain/drain_question.h"
-#include "core/loop/plan_loop.h"
 
 namespace loadline {
 
@@ -11,8 +10,10 @@ namespace loadline {
 // removes: their timers go on, and last beyond that time.
 void HoldNodesThatCoolDown(DrainProblem* drain);
 
-// Says of these nodes when they can go: `drain` is the question of the plan.
-void TellEndOfDelays(const LoopProblem& problem, const DrainProblem& drain, DrainPlan* plan);
+// Says of these nodes when they can go: `drain` is the question of the plan, and `groups` are those of the
+// loop, with the delays that the question no longer has.
+void TellEndOfDelays(NodeGroupSpan groups, const TimerOptions& timers, const DrainProblem& drain,
+                     DrainPlan* plan);
 
 }  // namespace loadline
 

@@ -23,7 +23,8 @@ std::vector<ExpectedPlace> PlacesOnNodes(const std::vector<PendingPods>& waiting
   const WorkPhase phase(budget, kForWaiting);
   snapshot->Fork();
   RemovePodsThatGiveWay(snapshot);
-  CloseNodesBeingDeleted(drain, {}, pods, snapshot);
+  const ClusterState& cluster = *drain.cluster;
+  CloseNodesBeingDeleted(cluster, NodesBeingDeleted(cluster, {}, drain.now_s), pods, snapshot);
   const ScaleUpPlan plan = PlanScaleUp(snapshot, &fit, waiting, {}, GrowableGroups(), PlanOptions(), budget);
   snapshot->Revert();
   std::vector<ExpectedPlace> places;
@@ -35,10 +36,9 @@ std::vector<ExpectedPlace> PlacesOnNodes(const std::vector<PendingPods>& waiting
 
 }  // namespace
 
-void CloseNodesBeingDeleted(const DrainProblem& drain, std::span<const DeletingNode> deleting,
-                            PodsOfDeleting pods, Snapshot* snapshot) {
-  const ClusterState& cluster = *drain.cluster;
-  for (const Slot slot : NodesBeingDeleted(cluster, deleting, drain.now_s)) {
+void CloseNodesBeingDeleted(const ClusterState& cluster, std::span<const Slot> deleting, PodsOfDeleting pods,
+                            Snapshot* snapshot) {
+  for (const Slot slot : deleting) {
     const std::optional<NodeIndex> node = snapshot->FindSlot(slot);
     if (!node.has_value()) continue;
     std::vector<int32_t> shapes;

@@ -28,9 +28,10 @@ struct ExpectedPlace {
 enum class PodsOfDeleting { kStay, kWait };
 
 // Has nodes that are being deleted take no pods, whatever these tolerate: they would be evicted from there at
-// once. Pods that wait for another node are no longer there, see Vacate(). Cost: O(nodes + their pods).
-void CloseNodesBeingDeleted(const DrainProblem& drain, std::span<const DeletingNode> deleting,
-                            PodsOfDeleting pods, Snapshot* snapshot);
+// once. `deleting`: see NodesBeingDeleted(). Pods that wait for another node are no longer there, see
+// Vacate(). Cost: O(nodes + their pods).
+void CloseNodesBeingDeleted(const ClusterState& cluster, std::span<const Slot> deleting, PodsOfDeleting pods,
+                            Snapshot* snapshot);
 
 // Adds pods that are expected on nodes of the cluster to the question of a drain, as placeholders: they keep
 // their node as bound pods do. Places on nodes that are on their way are not read. If the budget has no

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/cluster/pod_role.h"
+#include "core/drain/being_deleted.h"
 #include "core/expand/node_limits.h"
 #include "core/fit/trial_memory.h"
 #include "core/loop/empty_room.h"
@@ -87,7 +88,9 @@ class Attempt {
   GrowthAttempt Run() && {
     snapshot_.Fork();
     RemovePodsThatGiveWay(&snapshot_);
-    CloseNodesBeingDeleted(problem_.drain, problem_.deleting, PodsOfDeleting::kWait, &snapshot_);
+    const ClusterState& cluster = *problem_.drain.cluster;
+    CloseNodesBeingDeleted(cluster, NodesBeingDeleted(cluster, problem_.deleting, problem_.drain.now_s),
+                           PodsOfDeleting::kWait, &snapshot_);
     const std::vector<int64_t> nominated = PlaceNominated(problem_, &snapshot_, budget_, &plan_);
     {
       TrialMemory memory(budget_);
@@ -110,7 +113,8 @@ class Attempt {
 
   // The memory of nodes on their way is taken until growth has been planned.
   void AddUpcoming(TrialMemory* memory) {
-    upcoming_.untainted = Untaint(problem_, plan_, &snapshot_);
+    upcoming_.untainted = Untaint(NodesOfSizes(problem_.sized, plan_.sizes, &SizeDecision::untaint),
+                                  *problem_.drain.cluster, &snapshot_);
     upcoming_.first = NodeIndex{snapshot_.node_end()};
     const bool any = std::any_of(counts_.begin(), counts_.end(),
                                  [](const GroupCounts& count) { return count.upcoming > 0; });

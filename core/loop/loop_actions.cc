@@ -260,7 +260,7 @@ void NoteBatch(const LoopPlan& plan, int64_t now_ms, LoopMemory* memory) {
   }
 }
 
-bool TimersRun(const LoopObservation& seen, const LoopFindings& findings, const LoopProblem& problem,
+bool TimersRun(const LoopObservation& seen, const LoopFindings& findings, std::span<const LoopSizing> sized,
                const LoopPlan& plan) {
   if (!seen.under_way.empty() || findings.fleet.backs_off || findings.fleet.cools_down) return true;
   if (!plan.scale_down.remove.empty() || plan.no_scale_down == NoScaleDown::kGrowing) return true;
@@ -270,8 +270,8 @@ bool TimersRun(const LoopObservation& seen, const LoopFindings& findings, const 
   for (const FleetGroupView& group : findings.fleet.groups) {
     if (group.cools_down_until_ms.has_value()) return true;
   }
-  for (size_t i = 0; i < problem.sized.size(); ++i) {
-    const std::vector<GroupNode>& nodes = problem.sized[i].gathered.facts.nodes;
+  for (size_t i = 0; i < sized.size(); ++i) {
+    const std::vector<GroupNode>& nodes = sized[i].gathered.facts.nodes;
     const bool tainted = std::any_of(nodes.begin(), nodes.end(), [](const GroupNode& node) {
       return node.node_class == NodeClass::kTainted;
     });

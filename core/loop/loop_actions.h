@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -65,7 +66,7 @@ void BeginBatch(const LoopMemory& memory, int64_t now_ms, GrowthBatch* batch);
 void NoteBatch(const LoopPlan& plan, int64_t now_ms, LoopMemory* memory);
 
 // Returns whether any timer runs now.
-bool TimersRun(const LoopObservation& seen, const LoopFindings& findings, const LoopProblem& problem,
+bool TimersRun(const LoopObservation& seen, const LoopFindings& findings, std::span<const LoopSizing> sized,
                const LoopPlan& plan);
 
 }  // namespace loadline

@@ -16,23 +16,18 @@
 namespace loadline {
 namespace {
 
-const NodeGroup& GroupOf(const LoopProblem& problem, const LoopSizing& sizing) {
-  return problem.groups[sizing.group];
-}
-
 // Keeps the nodes that count, and takes off the target those that do not although the cloud holds them.
-void KeepOwnNodes(const LoopProblem& problem, const absl::flat_hash_set<Slot>& deleting, int64_t registered,
-                  LoopSizing* sizing) {
+void KeepOwnNodes(const NodeGroup& group, const GroupsOfNodes& group_of,
+                  const absl::flat_hash_set<Slot>& deleting, int64_t registered, LoopSizing* sizing) {
   GatheredGroup& gathered = sizing->gathered;
   std::vector<GroupNode> nodes;
   std::vector<Slot> slots;
   for (size_t i = 0; i < gathered.slots.size(); ++i) {
     const Slot slot = gathered.slots[i];
-    if (problem.drain.group_of[slot] != sizing->group || deleting.contains(slot)) continue;
+    if (group_of[slot] != sizing->group || deleting.contains(slot)) continue;
     nodes.push_back(std::move(gathered.facts.nodes[i]));
     slots.push_back(slot);
   }
-  const NodeGroup& group = GroupOf(problem, *sizing);
   const int64_t others = registered - static_cast<int64_t>(slots.size());
   gathered.facts.cloud_target = std::max<int64_t>(0, group.target - others);
   sizing->of.options.cloud_min = group.min_nodes;
@@ -49,7 +44,7 @@ absl::Status GatherSizes(LoopProblem* problem, Snapshot* snapshot, WorkBudget* b
   std::vector<SizedGroup> groups;
   for (const LoopSizing& sizing : problem->sized) {
     SizedGroup& group = groups.emplace_back(sizing.of);
-    const NodeGroup& of = GroupOf(*problem, sizing);
+    const NodeGroup& of = problem->groups[sizing.group];
     if (of.model.has_value()) {
       group.new_node = of.model->shape;
       for (const PodShape& pod : of.model->static_pods) {
@@ -75,7 +70,8 @@ absl::Status GatherSizes(LoopProblem* problem, Snapshot* snapshot, WorkBudget* b
   for (size_t i = 0; i < groups.size(); ++i) {
     LoopSizing& sizing = problem->sized[i];
     sizing.gathered = std::move((*gathered)[i]);
-    KeepOwnNodes(*problem, deleting, counts[sizing.group].registered, &sizing);
+    KeepOwnNodes(problem->groups[sizing.group], problem->drain.group_of, deleting,
+                 counts[sizing.group].registered, &sizing);
   }
   return absl::OkStatus();
 }
@@ -85,7 +81,7 @@ std::vector<SizeDecision> DecideSizes(const LoopProblem& problem, const CountsOf
   std::vector<SizeDecision> decisions;
   NodeLimit left = problem.growth.max_new_nodes;
   for (const LoopSizing& sizing : problem.sized) {
-    const NodeGroup& group = GroupOf(problem, sizing);
+    const NodeGroup& group = problem.groups[sizing.group];
     const GroupFacts& facts = sizing.gathered.facts;
     const int64_t upcoming = counts[sizing.group].upcoming;
     int64_t most = std::max<int64_t>(0, kMostUpcomingNodes - upcoming);
@@ -113,40 +109,36 @@ void GrowForUtilization(const LoopProblem& problem, CountsOfGroups* counts, Loop
   }
 }
 
-std::vector<NodeIndex> Untaint(const LoopProblem& problem, const LoopPlan& plan, Snapshot* snapshot) {
+std::vector<Slot> NodesOfSizes(std::span<const LoopSizing> sized, std::span<const SizeDecision> sizes,
+                               std::vector<size_t> SizeDecision::*nodes) {
+  std::vector<Slot> slots;
+  for (size_t i = 0; i < sized.size(); ++i) {
+    if (sized[i].dry_run) continue;
+    for (const size_t node : sizes[i].*nodes) slots.push_back(sized[i].gathered.slots[node]);
+  }
+  return slots;
+}
+
+std::vector<NodeIndex> Untaint(std::span<const Slot> slots, const ClusterState& cluster, Snapshot* snapshot) {
   std::vector<NodeIndex> former;
-  for (size_t i = 0; i < problem.sized.size(); ++i) {
-    const LoopSizing& sizing = problem.sized[i];
-    if (sizing.dry_run) continue;
-    for (const size_t position : plan.sizes[i].untaint) {
-      const Slot slot = sizing.gathered.slots[position];
-      const NodeIndex node = *snapshot->FindSlot(slot);
-      const NodeShape& shape = snapshot->node_shape(node);
-      std::vector<Taint> taints = shape.taints;
-      std::erase_if(taints, [](const Taint& taint) { return taint.key == kRemovalTaint; });
-      NewNode without{snapshot->name(node), Retainted(shape, std::move(taints), shape.unschedulable),
-                      problem.drain.cluster->hostname(slot), slot};
-      const std::span<const SnapshotPod> there = snapshot->pods(node);
-      const std::vector<SnapshotPod> pods(there.begin(), there.end());
-      snapshot->RemoveNode(node);
-      const NodeIndex added = snapshot->AddNode(std::move(without));
-      for (const SnapshotPod& pod : pods) snapshot->PlacePod(added, pod.shape, pod.name, pod.uid);
-      former.push_back(node);
-    }
+  for (const Slot slot : slots) {
+    const NodeIndex node = *snapshot->FindSlot(slot);
+    const NodeShape& shape = snapshot->node_shape(node);
+    std::vector<Taint> taints = shape.taints;
+    std::erase_if(taints, [](const Taint& taint) { return taint.key == kRemovalTaint; });
+    NewNode without{snapshot->name(node), Retainted(shape, std::move(taints), shape.unschedulable),
+                    cluster.hostname(slot), slot};
+    const std::span<const SnapshotPod> there = snapshot->pods(node);
+    const std::vector<SnapshotPod> pods(there.begin(), there.end());
+    snapshot->RemoveNode(node);
+    const NodeIndex added = snapshot->AddNode(std::move(without));
+    for (const SnapshotPod& pod : pods) snapshot->PlacePod(added, pod.shape, pod.name, pod.uid);
+    former.push_back(node);
   }
   return former;
 }
 
-std::vector<Slot> ChosenBySize(const LoopProblem& problem, const LoopPlan& plan) {
-  std::vector<Slot> chosen;
-  for (size_t i = 0; i < problem.sized.size(); ++i) {
-    if (problem.sized[i].dry_run) continue;
-    for (const size_t node : plan.sizes[i].remove) chosen.push_back(problem.sized[i].gathered.slots[node]);
-  }
-  return chosen;
-}
-
-void HoldBackTaints(const LoopProblem& problem, LoopPlan* plan) {
+void HoldBackTaints(std::span<const LoopSizing> sized, LoopPlan* plan) {
   const bool considered =
       plan->no_scale_down == NoScaleDown::kConsidered && plan->scale_down.brake == DrainBrake::kNone;
   absl::flat_hash_set<Slot> destinations;
@@ -154,8 +146,8 @@ void HoldBackTaints(const LoopProblem& problem, LoopPlan* plan) {
     if (!removal.start) continue;
     for (const DrainMove& move : removal.moves()) destinations.insert(move.to);
   }
-  for (size_t i = 0; i < problem.sized.size(); ++i) {
-    if (problem.sized[i].dry_run) continue;
+  for (size_t i = 0; i < sized.size(); ++i) {
+    if (sized[i].dry_run) continue;
     SizeDecision& size = plan->sizes[i];
     if (!considered) {
       size.taint.clear();
@@ -163,7 +155,7 @@ void HoldBackTaints(const LoopProblem& problem, LoopPlan* plan) {
       size.remove.clear();
     }
     std::erase_if(size.taint,
-                  [&](size_t node) { return destinations.contains(problem.sized[i].gathered.slots[node]); });
+                  [&](size_t node) { return destinations.contains(sized[i].gathered.slots[node]); });
   }
 }
 

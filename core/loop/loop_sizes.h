@@ -27,16 +27,17 @@ std::vector<SizeDecision> DecideSizes(const LoopProblem& problem, const CountsOf
 // Adds the nodes that are asked of the cloud to those on their way, and to the growth of the plan.
 void GrowForUtilization(const LoopProblem& problem, CountsOfGroups* counts, LoopPlan* plan);
 
-// Takes the taint off nodes that lose it. Each gets a new number, behind all others; returns their former
-// ones, in this order.
-std::vector<NodeIndex> Untaint(const LoopProblem& problem, const LoopPlan& plan, Snapshot* snapshot);
+// Returns the nodes of one list of each decision that is carried out, such as &SizeDecision::remove.
+std::vector<Slot> NodesOfSizes(std::span<const LoopSizing> sized, std::span<const SizeDecision> sizes,
+                               std::vector<size_t> SizeDecision::*nodes);
 
-// The nodes that are to go.
-std::vector<Slot> ChosenBySize(const LoopProblem& problem, const LoopPlan& plan);
+// Takes the taint of nodes that are to go off these nodes. Each gets a new number, behind all others; returns
+// their former ones, in this order.
+std::vector<NodeIndex> Untaint(std::span<const Slot> slots, const ClusterState& cluster, Snapshot* snapshot);
 
 // Takes out of the plan what is not done: taints and removals where no node may go, and taints
 // on nodes that take pods from those that go now.
-void HoldBackTaints(const LoopProblem& problem, LoopPlan* plan);
+void HoldBackTaints(std::span<const LoopSizing> sized, LoopPlan* plan);
 
 }  // namespace loadline
 

@@ -36,13 +36,9 @@ std::vector<size_t> OrderOfTargets(const MovingPodPlace& pod, size_t targets) {
 
 class PodPlacer {
  public:
-  PodPlacer(const LoopProblem& problem, const std::vector<NodeIndex>& targets, Snapshot* snapshot,
-            WorkBudget* budget)
-      : options_(problem.scale_down.fit),
-        names_(problem.drain.cluster->resource_names()),
-        targets_(targets),
-        snapshot_(*snapshot),
-        budget_(*budget) {}
+  PodPlacer(const FitOptions& options, const ResourceNames& names, const std::vector<NodeIndex>& targets,
+            Snapshot* snapshot, WorkBudget* budget)
+      : options_(options), names_(names), targets_(targets), snapshot_(*snapshot), budget_(*budget) {}
 
   // Pods that have their planned places first; those that wait for others are tried again.
   std::optional<std::string> PlaceAll(std::vector<MovingPodPlace> waiting, MoveUnderWay* move) {
@@ -96,13 +92,12 @@ const ConsolidationNode* FindNode(const ConsolidationQuestion& question, Slot sl
 
 // Returns the price of the nodes of a move, those that came by what they are: a group may make nodes of
 // another kind than its template. `unknown`: the price of a node whose price is not known.
-double UsdOfOrders(const LoopProblem& problem, const MoveNodes& nodes, const MoveUnderWay& move,
-                   double unknown) {
+double UsdOfOrders(NodeGroupSpan groups, const MoveNodes& nodes, const MoveUnderWay& move, double unknown) {
   double usd = 0;
   size_t first = 0;  // of the order, among those that came
   for (const MoveUnderWay::Order& order : move.orders) {
     const size_t end = first + static_cast<size_t>(order.nodes);
-    for (const NodeGroup& group : problem.groups) {
+    for (const NodeGroup& group : groups) {
       if (group.name != order.group) continue;
       for (size_t i = first; i < end; ++i) {
         const bool is_there =
@@ -151,7 +146,7 @@ std::optional<std::string> CheckMove(const LoopProblem& problem, const MoveNodes
   ConsolidationOptions options = problem.replacement.options;
   options.surge_hours = 0;
   UseSavingLasts(saving_lasts_hours, &options);
-  terms.Add(UsdOfOrders(problem, nodes, *move, terms.removed()));
+  terms.Add(UsdOfOrders(problem.groups, nodes, *move, terms.removed()));
   if (terms.saves() <= 0 || terms.saves() + 1e-9 < terms.Required(options)) {
     return absl::StrCat("it would save ", terms.saves(), " USD per hour now, which is not enough");
   }
@@ -171,7 +166,8 @@ std::optional<std::string> CheckMove(const LoopProblem& problem, const MoveNodes
   }
   move->places.clear();
   std::optional<std::string> why =
-      PodPlacer(problem, targets, snapshot, budget).PlaceAll(std::move(pods), move);
+      PodPlacer(problem.scale_down.fit, cluster.resource_names(), targets, snapshot, budget)
+          .PlaceAll(std::move(pods), move);
   snapshot->Revert();
   std::sort(move->places.begin(), move->places.end(),
             [](const auto& a, const auto& b) { return a.pod < b.pod; });

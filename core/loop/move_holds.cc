@@ -31,7 +31,7 @@ class HoldMaker {
     for (const MoveUnderWay::Order& order : move.orders) {
       const auto first = move.came.begin() + static_cast<int64_t>(at);
       at += static_cast<size_t>(order.nodes);
-      if (const auto group = GroupNamed(problem_, order.group))
+      if (const auto group = GroupNamed(problem_.groups, order.group))
         holds_.on_the_way[*group] += std::count(first, first + order.nodes, 0U);
     }
     if (move.phase == Phase::kGivingBack) return GiveBack(move);

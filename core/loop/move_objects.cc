@@ -59,9 +59,9 @@ const MoveUnderWay::Place* PlaceOf(const MoveUnderWay& move, uint64_t pod) {
   return place == move.places.end() || place->pod != pod ? nullptr : &*place;
 }
 
-std::optional<GroupIndex> GroupNamed(const LoopProblem& problem, const std::string& name) {
-  for (const GroupIndex group : problem.groups.indices()) {
-    if (problem.groups[group].name == name) return group;
+std::optional<GroupIndex> GroupNamed(NodeGroupSpan groups, const std::string& name) {
+  for (const GroupIndex group : groups.indices()) {
+    if (groups[group].name == name) return group;
   }
   return std::nullopt;
 }

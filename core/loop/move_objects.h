@@ -10,8 +10,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "core/cluster/cluster_state.h"
+#include "core/cluster/node_group.h"
 #include "core/loop/loop_memory.h"
-#include "core/loop/plan_loop.h"
 
 namespace loadline {
 
@@ -27,7 +27,7 @@ Slot Find(const NodesByKey& nodes, uint64_t key);
 std::vector<Slot> FindAll(const NodesByKey& nodes, const std::vector<uint64_t>& keys);
 // Returns the targets of MoveUnderWay::Place; kNoSlot: one that has not arrived, or is gone.
 std::vector<Slot> TargetsOf(const NodesByKey& nodes, const MoveUnderWay& move);
-std::optional<GroupIndex> GroupNamed(const LoopProblem& problem, const std::string& name);
+std::optional<GroupIndex> GroupNamed(NodeGroupSpan groups, const std::string& name);
 
 // Under which a pod is remembered: its UID, else its name.
 uint64_t KeyOfPod(const ClusterState& cluster, Slot slot, size_t position);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/drain/being_deleted.h"
 #include "core/loop/cool_down.h"
 #include "core/loop/downscale_order.h"
 #include "core/loop/loop_growth.h"
@@ -32,8 +33,9 @@ std::vector<PendingPods> AllThatWait(const LoopProblem& problem) {
   for (PendingPods& pods : waiting) {
     if (GivesWay(TraitsOf(pods.pod.shape))) pods.count = 0;
   }
-  for (PendingPods& pods :
-       PodsOfNodesBeingDeleted(*problem.drain.cluster, problem.deleting, problem.drain.now_s)) {
+  const ClusterState& cluster = *problem.drain.cluster;
+  const std::vector<Slot> deleting = NodesBeingDeleted(cluster, problem.deleting, problem.drain.now_s);
+  for (PendingPods& pods : PodsOfNodesBeingDeleted(cluster, deleting)) {
     pods.pod.names = problem.names;
     waiting.push_back(std::move(pods));
   }
@@ -60,9 +62,9 @@ void KeepPlaces(const LoopProblem& problem, const LoopPlan& plan, const Snapshot
 }
 
 // Keeps the nodes on which pods that are too young to make groups grow find room, beside those that wait.
-void KeepForYoungPods(const LoopProblem& problem, const LoopPlan& plan, Snapshot* snapshot,
-                      WorkBudget* budget, DrainProblem* drain) {
-  if (problem.young.empty()) return;
+void KeepForYoungPods(const std::vector<PendingPods>& young, const FitOptions& fit, const LoopPlan& plan,
+                      Snapshot* snapshot, WorkBudget* budget, DrainProblem* drain) {
+  if (young.empty()) return;
   snapshot->Fork();
   for (const ExpectedPlace& place : plan.expected) {
     if (place.group.has_value()) continue;
@@ -70,7 +72,7 @@ void KeepForYoungPods(const LoopProblem& problem, const LoopPlan& plan, Snapshot
     const int32_t interned = snapshot->InternShape(shape);
     for (int64_t i = 0; i < place.count; ++i) snapshot->PlacePod(place.node, interned, "", "");
   }
-  ExpectOnNodes(problem.young, PodsOfDeleting::kStay, problem.scale_down.fit, snapshot, budget, drain);
+  ExpectOnNodes(young, PodsOfDeleting::kStay, fit, snapshot, budget, drain);
   snapshot->Revert();
 }
 
@@ -81,7 +83,7 @@ std::unique_ptr<DrainProblem> ScaleDownProblem(const LoopProblem& problem, const
   auto drain = std::make_unique<DrainProblem>(problem.drain);
   drain->groups = problem.groups;
   for (const GroupIndex group : counts.indices()) drain->groups[group].upcoming = counts[group].upcoming;
-  drain->chosen = ChosenBySize(problem, plan);
+  drain->chosen = NodesOfSizes(problem.sized, plan.sizes, &SizeDecision::remove);
   drain->nominated = plan.reserved_nodes;
   for (const ExpectedPlace& place : plan.expected) {
     if (!place.group.has_value()) continue;
@@ -89,7 +91,7 @@ std::unique_ptr<DrainProblem> ScaleDownProblem(const LoopProblem& problem, const
   }
   drain->placeholders = PlaceholderPods(slack, plan.slack, problem.drain.cluster->resource_names());
   KeepPlaces(problem, plan, *snapshot, budget, drain.get());
-  KeepForYoungPods(problem, plan, snapshot, budget, drain.get());
+  KeepForYoungPods(problem.young, problem.scale_down.fit, plan, snapshot, budget, drain.get());
   return drain;
 }
 
@@ -130,8 +132,8 @@ void HoldGrowthForPods(LoopPlan* plan) {
   std::erase_if(plan->growth, [](const LoopGrowth& growth) { return growth.nodes() == 0; });
 }
 
-NoScaleDown WhyNoScaleDown(const LoopProblem& problem, const LoopPlan& plan) {
-  if (!problem.decisions.scale_down) return NoScaleDown::kNotDecided;
+NoScaleDown WhyNoScaleDown(const LoopDecisions& decisions, const LoopPlan& plan) {
+  if (!decisions.scale_down) return NoScaleDown::kNotDecided;
   return GroupsGrow(plan) ? NoScaleDown::kGrowing : NoScaleDown::kConsidered;
 }
 
@@ -189,13 +191,14 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
     HoldNodesThatCoolDown(drain.get());
     plan.scale_down_problem = std::move(drain);
     plan.scale_down = planners.drain->Plan(*plan.scale_down_problem, problem.scale_down, budget);
-    TellEndOfDelays(problem, *plan.scale_down_problem, &plan.scale_down);
+    TellEndOfDelays(problem.groups, problem.scale_down.deletion.timers, *plan.scale_down_problem,
+                    &plan.scale_down);
     EndStuckMoves(problem, snapshot, budget, &plan);
     ChooseNodesToEmpty(problem, counts, *snapshot, &plan);
     ExpectWhereDrained(*plan.scale_down_problem, plan.scale_down, planners.slack);
   }
-  plan.no_scale_down = WhyNoScaleDown(problem, plan);
-  HoldBackTaints(problem, &plan);
+  plan.no_scale_down = WhyNoScaleDown(problem.decisions, plan);
+  HoldBackTaints(problem.sized, &plan);
   return plan;
 }
 

@@ -28,12 +28,12 @@ int64_t PeriodAfter(int64_t failures, int64_t initial_ms) {
 
 }  // namespace
 
-GroupedNodes::GroupedNodes(const LoopProblem& problem)
-    : problem_(problem), nodes_(problem.groups.size()), newest_(problem.groups.size()) {
-  for (const auto [slot, group] : problem.drain.group_of) {
-    if (!problem.drain.cluster->Occupied(slot)) continue;
+GroupedNodes::GroupedNodes(const DrainProblem& drain, size_t groups, const StartupTaints& startup_taints)
+    : cluster_(*drain.cluster), startup_taints_(startup_taints), nodes_(groups), newest_(groups) {
+  for (const auto [slot, group] : drain.group_of) {
+    if (!cluster_.Occupied(slot)) continue;
     nodes_[group].push_back(slot);
-    by_key_.emplace(std::pair(group, KeyOfNode(*problem.drain.cluster, slot)), slot);
+    by_key_.emplace(std::pair(group, KeyOfNode(cluster_, slot)), slot);
   }
 }
 
@@ -55,13 +55,12 @@ std::vector<Slot> GroupedNodes::JoinedSince(GroupIndex group, int64_t asked_ms, 
 }
 
 std::vector<GroupedNodes::Aged> GroupedNodes::Newest(GroupIndex group) const {
-  const ClusterState& cluster = *problem_.drain.cluster;
   std::vector<Aged> newest;
   for (const Slot slot : nodes_[group]) {
-    const std::optional<int64_t> created_s = cluster.traits(slot).created_s;
+    const std::optional<int64_t> created_s = cluster_.traits(slot).created_s;
     // A state of a node that will pass says nothing about the next node.
-    if (created_s.has_value() && IsHealthyNode(cluster, slot, problem_.startup_taints) &&
-        !HasTaintOf(TaintKind::kCondition, cluster.node_shape(slot), problem_.startup_taints)) {
+    if (created_s.has_value() && IsHealthyNode(cluster_, slot, startup_taints_) &&
+        !HasTaintOf(TaintKind::kCondition, cluster_.node_shape(slot), startup_taints_)) {
       newest.emplace_back(-*created_s, slot);
     }
   }

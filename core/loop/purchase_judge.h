@@ -21,8 +21,8 @@ namespace loadline {
 // The nodes of groups, each group's sorted by age when it is first asked for.
 class GroupedNodes {
  public:
-  // Cost: O(nodes). `problem` outlives the object.
-  explicit GroupedNodes(const LoopProblem& problem);
+  // Cost: O(nodes). The arguments outlive the object.
+  GroupedNodes(const DrainProblem& drain, size_t groups, const StartupTaints& startup_taints);
 
   // Returns the node of the group with this KeyOfNode().
   std::optional<Slot> Find(GroupIndex group, uint64_t key) const;
@@ -35,7 +35,8 @@ class GroupedNodes {
   using Aged = std::pair<int64_t, Slot>;
   std::vector<Aged> Newest(GroupIndex group) const;
 
-  const LoopProblem& problem_;
+  const ClusterState& cluster_;
+  const StartupTaints& startup_taints_;
   StrongVector<GroupIndex, std::vector<Slot>> nodes_;
   StrongVector<GroupIndex, std::optional<std::vector<Aged>>> newest_;
   absl::flat_hash_map<std::pair<GroupIndex, uint64_t>, Slot> by_key_;
@@ -52,7 +53,7 @@ class PurchaseJudge {
         problem_(problem),
         snapshot_(*snapshot),
         budget_(*budget),
-        nodes_(problem) {}
+        nodes_(problem.drain, problem.groups.size(), problem.startup_taints) {}
 
   // Judges the nodes that have come, and notes a failure where all of them refuse the pods. Returns whether
   // the purchase has helped, and is to be forgotten.

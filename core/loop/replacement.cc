@@ -74,7 +74,7 @@ class Follower {
     const int64_t since_s = move->ordered_ms / 1000;
     size_t at = 0;
     for (const MoveUnderWay::Order& order : move->orders) {
-      const std::optional<GroupIndex> group = GroupNamed(problem_, order.group);
+      const std::optional<GroupIndex> group = GroupNamed(problem_.groups, order.group);
       std::map<absl::string_view, uint64_t> fresh;
       for (const auto [slot, of] : problem_.drain.group_of) {
         if (group != of || !cluster_.Occupied(slot)) continue;
@@ -194,7 +194,7 @@ class Follower {
       const auto first = move.came.begin() + static_cast<int64_t>(at);
       const int64_t missing = std::count(first, first + order.nodes, 0U);
       at += static_cast<size_t>(order.nodes);
-      const std::optional<GroupIndex> group = GroupNamed(problem_, order.group);
+      const std::optional<GroupIndex> group = GroupNamed(problem_.groups, order.group);
       if (group.has_value()) TakeBackNodes(problem_, *group, missing, &plan_);
     }
   }

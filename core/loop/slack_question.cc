@@ -47,36 +47,33 @@ std::vector<SlackPending> ExpectedPodsOf(const LoopPlan& plan, size_t asked, con
 }
 
 // Options to grow for slack are ranked as those to grow for pods are.
-SlackRanking RankingOf(const LoopProblem& problem, const LoopPlan& plan, GroupPositions positions) {
-  if (!problem.ranking.has_value()) return nullptr;
-  const LoopRanking& by = *problem.ranking;
-  const std::optional<NodeCapacity> preferred =
-      plan.preferred_node.has_value() ? plan.preferred_node : by.preferred_node;
-  return
-      [&problem, &by, preferred, positions = std::move(positions)](const std::vector<SlackOption>& options) {
-        std::vector<PodRequests> requests;
-        std::vector<ExpansionOption> ways;
-        for (const SlackOption& option : options) {
-          const NodeGroup& group = problem.groups[positions[*option.group]];
-          ExpansionOption& way = ways.emplace_back();
-          way.node_group = group.name;
-          way.node_count = option.nodes;
-          way.node = group.priced;
-          way.has_gpu = group.has_gpu;
-          way.priority = group.priority;
-          for (const AskedPlaceholders& asked : option.placeholders) {
-            way.pods.push_back({requests.size(), asked.count});
-            PodRequests& pod = requests.emplace_back();
-            pod.milli_cpu = asked.group.size.cpu;
-            pod.memory_bytes = asked.group.size.memory;
-          }
-        }
-        std::vector<size_t> best_first;
-        for (const RankedOption& ranked : RankOptions({requests, ways, by.prices, by.policy, preferred})) {
-          best_first.push_back(ranked.option);
-        }
-        return best_first;
-      };
+SlackRanking RankingOf(const LoopRanking& by, const std::optional<NodeCapacity>& learned,
+                       NodeGroupSpan groups, GroupPositions positions) {
+  const std::optional<NodeCapacity> preferred = learned.has_value() ? learned : by.preferred_node;
+  return [groups, &by, preferred, positions = std::move(positions)](const std::vector<SlackOption>& options) {
+    std::vector<PodRequests> requests;
+    std::vector<ExpansionOption> ways;
+    for (const SlackOption& option : options) {
+      const NodeGroup& group = groups[positions[*option.group]];
+      ExpansionOption& way = ways.emplace_back();
+      way.node_group = group.name;
+      way.node_count = option.nodes;
+      way.node = group.priced;
+      way.has_gpu = group.has_gpu;
+      way.priority = group.priority;
+      for (const AskedPlaceholders& asked : option.placeholders) {
+        way.pods.push_back({requests.size(), asked.count});
+        PodRequests& pod = requests.emplace_back();
+        pod.milli_cpu = asked.group.size.cpu;
+        pod.memory_bytes = asked.group.size.memory;
+      }
+    }
+    std::vector<size_t> best_first;
+    for (const RankedOption& ranked : RankOptions({requests, ways, by.prices, by.policy, preferred})) {
+      best_first.push_back(ranked.option);
+    }
+    return best_first;
+  };
 }
 
 }  // namespace
@@ -106,7 +103,8 @@ SlackQuestion MakeSlackQuestion(const LoopProblem& problem, const CountsOfGroups
   }
   question.waiting = ExpectedPodsOf(plan, problem.pending.size(), *snapshot, *positions);
   question.leaving = NodesBeingDeleted(*problem.drain.cluster, problem.deleting, problem.drain.now_s);
-  question.ranking = RankingOf(problem, plan, *positions);
+  if (problem.ranking.has_value())
+    question.ranking = RankingOf(*problem.ranking, plan.preferred_node, problem.groups, *positions);
   return question;
 }
 

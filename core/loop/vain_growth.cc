@@ -126,11 +126,10 @@ class PendingKeys {
 // Calls `visit(group, positions of pods, purchase)` for each purchase of which both are in the question, and
 // forgets those for which it returns false.
 template <typename Visit>
-void ForEachAsked(const LoopProblem& problem, const PendingByKey& pods_of, LoopMemory* memory, Visit visit) {
+void ForEachAsked(NodeGroupSpan groups, const PendingByKey& pods_of, LoopMemory* memory, Visit visit) {
   absl::flat_hash_map<uint64_t, GroupIndex> group_of;
-  for (const GroupIndex group : problem.groups.indices()) {
-    if (problem.groups[group].model.has_value())
-      group_of.emplace(FleetKey(problem.groups[group].name), group);
+  for (const GroupIndex group : groups.indices()) {
+    if (groups[group].model.has_value()) group_of.emplace(FleetKey(groups[group].name), group);
   }
   absl::erase_if(memory->purchases, [&](auto& entry) {
     const auto group = group_of.find(entry.first.group);
@@ -186,11 +185,11 @@ std::vector<VainGrowth> HoldVainGrowth(const BackOffOptions& back_off, int64_t n
   }
   const WorkPhase phase(budget, kForJudgements);
   PurchaseJudge judge(back_off, now_ms, *problem, snapshot, budget);
-  ForEachAsked(*problem, pods_of, memory,
+  ForEachAsked(problem->groups, pods_of, memory,
                [&](GroupIndex group, const std::vector<size_t>& pods, Purchase* purchase) {
                  return !judge.HasHelped(group, pods.front(), purchase);
                });
-  ForEachAsked(*problem, pods_of, memory,
+  ForEachAsked(problem->groups, pods_of, memory,
                [&](GroupIndex group, const std::vector<size_t>& pods, Purchase* purchase) {
                  if (purchase->asked_ms.has_value() || purchase->until_ms <= now_ms) return true;
                  const Slot node = judge.Compare(group, purchase).value_or(Slot{-1});

@@ -25,10 +25,10 @@ std::optional<NotWaiting> WhyNotWaiting(const PodTraits& traits, const PendingFa
 }
 
 std::vector<PendingPods> PodsOfNodesBeingDeleted(const ClusterState& cluster,
-                                                 std::span<const DeletingNode> deleting, int64_t now_s) {
+                                                 std::span<const Slot> deleting) {
   std::vector<PendingPods> waiting;
   absl::btree_map<int32_t, size_t> positions;
-  for (const Slot slot : NodesBeingDeleted(cluster, deleting, now_s)) {
+  for (const Slot slot : deleting) {
     for (const NodePods::Pod& pod : cluster.pods(slot).pods()) {
       const PodShape& shape = cluster.pod_shapes()[pod.shape];
       if (!NeedsAnotherNode(shape, cluster.objects())) continue;

@@ -11,7 +11,6 @@
 #include "absl/strings/string_view.h"
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/pod_role.h"
-#include "core/drain/drain_state.h"
 #include "core/expand/estimate.h"
 #include "core/loop/growth_batch.h"
 
@@ -52,8 +51,7 @@ std::optional<NotWaiting> WhyNotWaiting(const PodTraits& traits, const PendingFa
 
 // Pods on nodes being deleted, see NodesBeingDeleted(), whose replacements need another node, equal ones
 // together; in the order of the nodes, then of their shapes.
-std::vector<PendingPods> PodsOfNodesBeingDeleted(const ClusterState& cluster,
-                                                 std::span<const DeletingNode> deleting, int64_t now_s);
+std::vector<PendingPods> PodsOfNodesBeingDeleted(const ClusterState& cluster, std::span<const Slot> deleting);
 
 }  // namespace loadline
 

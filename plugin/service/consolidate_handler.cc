@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "core/consolidate/consolidator.h"
+#include "core/drain/being_deleted.h"
 #include "core/loop/consolidation_question.h"
 #include "core/loop/expected_pods.h"
 #include "core/loop/price_sums.h"
@@ -78,7 +79,8 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
   for (const PendingPods& pods : decoded->pods) waiting_pods += pods.count;
   WorkBudget budget = BudgetOf(request, kConsolidationWork, shared.limits.question_bytes, deadline);
   // Drains find places for these by themselves.
-  for (PendingPods& pods : PodsOfNodesBeingDeleted(view.cluster(), {}, request.now_s())) {
+  const std::vector<Slot> deleting = NodesBeingDeleted(view.cluster(), {}, request.now_s());
+  for (PendingPods& pods : PodsOfNodesBeingDeleted(view.cluster(), deleting)) {
     pods.pod.names = decoded->names;
     decoded->pods.push_back(std::move(pods));
   }
@@ -91,7 +93,7 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
   Snapshot* const snapshot = undo.snapshot();
   snapshot->Fork();
   // Their pods are among the placeholders.
-  CloseNodesBeingDeleted(*problem, {}, PodsOfDeleting::kWait, snapshot);
+  CloseNodesBeingDeleted(view.cluster(), deleting, PodsOfDeleting::kWait, snapshot);
   const ConsolidationPlan plan = Consolidator().Plan(snapshot, question.problem, policy->options, &budget);
   snapshot->Revert();
 

@@ -102,7 +102,7 @@ v1::LoopFleetAnswer FleetTurn::Finish(const LoopProblem& problem, const LoopPlan
   const std::vector<LoopAction> actions =
       ActionsOf(fleet_.seen, findings_, plan, cluster, fleet_.options, fleet_.now_ms, &memory_);
   v1::LoopFleetAnswer answer = EncodeLoopFleet(fleet_.seen, findings_, problem, plan, actions);
-  answer.set_timers_run(!vain_.empty() || TimersRun(fleet_.seen, findings_, problem, plan));
+  answer.set_timers_run(!vain_.empty() || TimersRun(fleet_.seen, findings_, problem.sized, plan));
   answer.set_state(EncodeLoopMemory(memory_));
   answer.set_state_problem(state_problem_);
   return answer;

@@ -103,7 +103,7 @@ absl::StatusOr<v1::PlanSlackResponse> AnswerPlanSlack(const v1::PlanSlackRequest
     question.waiting.push_back({std::move(pods.pod), pods.count});
   }
   question.leaving = NodesBeingDeleted(view.cluster(), {}, request.now_seconds());
-  for (PendingPods& pods : PodsOfNodesBeingDeleted(view.cluster(), {}, request.now_seconds())) {
+  for (PendingPods& pods : PodsOfNodesBeingDeleted(view.cluster(), question.leaving)) {
     pods.pod.names = decoded->problem.names;
     question.waiting.push_back(
         {std::move(pods.pod), pods.count, std::nullopt, std::nullopt, /*still_run=*/true});

@@ -144,10 +144,10 @@ TEST_F(LoopBudgetTest, PodsThatForgeADaemonSetWaitForANodeThatIsDeleted) {
   agent.key = {ObjectKind::kDaemonSet, "default", "agent"};
   agent.content = Workload{.uid = "agent-uid"};
   cluster.state().objects().Set(std::move(agent));
-  const std::vector<DeletingNode> deleting = {{.node = "a", .drain = true}};
-  EXPECT_THAT(PodsOfNodesBeingDeleted(cluster.state(), deleting, kLoopNow), IsEmpty()) << "not all are known";
+  const std::vector<Slot> deleting = {Slot{0}};
+  EXPECT_THAT(PodsOfNodesBeingDeleted(cluster.state(), deleting), IsEmpty()) << "not all are known";
   cluster.state().objects().SetComplete(ObjectKind::kDaemonSet);
-  const std::vector<PendingPods> waiting = PodsOfNodesBeingDeleted(cluster.state(), deleting, kLoopNow);
+  const std::vector<PendingPods> waiting = PodsOfNodesBeingDeleted(cluster.state(), deleting);
   ASSERT_EQ(waiting.size(), 1U);
   EXPECT_EQ(waiting[0].count, 2);
 }

@@ -523,7 +523,7 @@ TEST(BatchMemoryTest, ABatchHasAnEnd) {
 
 TEST_F(LoopFindingsTest, WhetherTimersRun) {
   const auto run = [&](const LoopFindings& findings, const LoopPlan& plan) {
-    return TimersRun(seen_, findings, LoopProblem(), plan);
+    return TimersRun(seen_, findings, {}, plan);
   };
   LoopFindings nothing;
   LoopPlan plan;
