@@ -22,11 +22,11 @@ constexpr int64_t kSecondsBetweenBusySearches = 60;
 
 // Returns whether moves may begin as far as the whole cluster decides: one wave is carried out at a time, and
 // the state of the cluster is known.
-bool MayBegin(const LoopProblem& problem, const LoopPlan& plan) {
+bool MayBegin(const LoopProblem& problem, const ReplacementPlan& plan) {
   const LoopDecisions& decisions = problem.decisions;
   if (!decisions.replace || !decisions.scale_up || !decisions.scale_down) return false;
   if (problem.replacement.options.mode == ConsolidationMode::kOff) return false;
-  if (!plan.replacement.moves.empty()) return false;
+  if (!plan.moves.empty()) return false;
   if (!problem.drain.doubt.empty() || !problem.drain.unhealthy.empty()) return false;
   return Contain(problem.replacement.windows, problem.drain.now_s);
 }
@@ -68,10 +68,10 @@ bool Rests(const LoopReplacement& policy, const ReplacementPlan& plan, uint64_t 
 
 // Keeps nodes that rest, that have room for nominated pods, whose group's budget allows no replacement now,
 // or that are busy: they stay, and so do their pods. No pod moves to a busy node.
-void KeepNodes(const LoopProblem& problem, const LoopPlan& plan, const BusyObjects& busy,
+void KeepNodes(const LoopReplacement& policy, const LoopPlan& plan, const BusyObjects& busy,
                const NodeAllowance& allowance, ConsolidationProblem* question) {
   for (ConsolidationNode& node : question->nodes) {
-    const uint64_t key = KeyOfNode(*problem.drain.cluster, node.slot);
+    const uint64_t key = KeyOfNode(*question->cluster, node.slot);
     const bool leaves = busy.leaving.contains(node.slot);
     const bool is_busy =
         leaves || busy.expecting.contains(node.slot) || (node.group.has_value() && busy.groups[*node.group]);
@@ -79,7 +79,7 @@ void KeepNodes(const LoopProblem& problem, const LoopPlan& plan, const BusyObjec
     node.takes_pods = node.takes_pods && !is_busy;
     const bool kept = is_busy || absl::c_linear_search(plan.reserved_nodes, node.slot) ||
                       allowance.Left(node.group, RemovalReason::kReplaced) == 0;
-    if (!kept && !Rests(problem.replacement, plan.replacement, key)) continue;
+    if (!kept && !Rests(policy, plan.replacement, key)) continue;
     node.may_go = false;
     std::erase_if(node.pods, [](const LeavingPod& pod) { return !pod.placeholder; });
   }
@@ -96,25 +96,26 @@ NodeGroups GroupsForMoves(const NodeGroups& groups, const BusyObjects& busy) {
 
 class MoveBeginner {
  public:
-  MoveBeginner(const LoopProblem& problem, const CountsOfGroups& counts, NodeAllowance allowance,
-               LoopPlan* plan)
-      : problem_(problem),
-        cluster_(*problem.drain.cluster),
-        counts_(counts),
+  MoveBeginner(const LoopReplacement& policy, const DrainProblem& drain, NodeAllowance allowance,
+               GrowthLedger* ledger, ReplacementPlan* plan)
+      : policy_(policy),
+        cluster_(*drain.cluster),
+        group_of_(drain.group_of),
+        groups_(ledger->facts->groups),
         allowance_(std::move(allowance)),
+        ledger_(*ledger),
         plan_(*plan) {}
 
   void Begin(const ConsolidationMove& move) {
     MoveUnderWay next = UnderWay(move);
     if (!WithinLimits(move, next)) return;
-    for (const GroupGrowthCount& add : move.add) GrowthOf(add.group, &plan_).for_replacement += add.nodes;
-    for (const Slot slot : move.remove)
-      allowance_.Take(problem_.drain.group_of[slot], RemovalReason::kReplaced);
+    for (const GroupGrowthCount& add : move.add) ledger_.Of(add.group).for_replacement += add.nodes;
+    for (const Slot slot : move.remove) allowance_.Take(group_of_[slot], RemovalReason::kReplaced);
     nodes_ += static_cast<int64_t>(move.remove.size());
     pods_ += move.disrupted;
     remembered_ += SizeOf(next);
-    plan_.replacement.begun.push_back(move);
-    plan_.replacement.moves.push_back(std::move(next));
+    plan_.begun.push_back(move);
+    plan_.moves.push_back(std::move(next));
   }
 
  private:
@@ -125,26 +126,23 @@ class MoveBeginner {
   bool IsAllowed(const ConsolidationMove& move) const {
     NodeAllowance after = allowance_;
     for (const Slot slot : move.remove) {
-      if (after.Left(problem_.drain.group_of[slot], RemovalReason::kReplaced) == 0) return false;
-      after.Take(problem_.drain.group_of[slot], RemovalReason::kReplaced);
+      if (after.Left(group_of_[slot], RemovalReason::kReplaced) == 0) return false;
+      after.Take(group_of_[slot], RemovalReason::kReplaced);
     }
     return true;
   }
 
   bool WithinLimits(const ConsolidationMove& move, const MoveUnderWay& next) const {
-    const ConsolidationOptions& options = problem_.replacement.options;
+    const ConsolidationOptions& options = policy_.options;
     if (nodes_ + static_cast<int64_t>(move.remove.size()) > options.max_nodes_at_once) return false;
     if (pods_ + move.disrupted > options.max_pods_at_once) return false;
     if (!IsAllowed(move)) return false;
-    if (plan_.replacement.moves.size() >= kMostMoves || next.places.size() > kMostPodsOfMoves) return false;
+    if (plan_.moves.size() >= kMostMoves || next.places.size() > kMostPodsOfMoves) return false;
     if (remembered_ + SizeOf(next) > kMostNodesOfMoves) return false;
-    LoopPlan with;
-    with.room = plan_.room;
-    with.growth = plan_.growth;
+    GrowthLedger with = ledger_;
     for (const GroupGrowthCount& add : move.add) {
-      const bool may_add = MayAdd(problem_, counts_, with, add.group) >= add.nodes;
-      if (problem_.groups[add.group].atomic || !may_add) return false;
-      GrowthOf(add.group, &with).for_replacement += add.nodes;
+      if (groups_[add.group].atomic || with.MayAdd(add.group) < add.nodes) return false;
+      with.Of(add.group).for_replacement += add.nodes;
     }
     return true;
   }
@@ -152,11 +150,11 @@ class MoveBeginner {
   MoveUnderWay UnderWay(const ConsolidationMove& move) const {
     MoveUnderWay next;
     next.phase = move.add.empty() ? MoveUnderWay::Phase::kDraining : MoveUnderWay::Phase::kOrdered;
-    next.at_ms = next.ordered_ms = problem_.replacement.now_ms;
-    next.pays_within_ms = std::llround(plan_.replacement.saving_lasts_hours * 3'600'000);
+    next.at_ms = next.ordered_ms = policy_.now_ms;
+    next.pays_within_ms = std::llround(plan_.saving_lasts_hours * 3'600'000);
     std::vector<int64_t> first;  // by addition: position of its first node in `came`
     for (const GroupGrowthCount& add : move.add) {
-      next.orders.push_back({problem_.groups[add.group].name, add.nodes});
+      next.orders.push_back({groups_[add.group].name, add.nodes});
       first.push_back(static_cast<int64_t>(next.came.size()));
       next.came.resize(next.came.size() + static_cast<size_t>(add.nodes), 0);
     }
@@ -183,11 +181,13 @@ class MoveBeginner {
     return at;
   }
 
-  const LoopProblem& problem_;
+  const LoopReplacement& policy_;
   const ClusterState& cluster_;
-  const CountsOfGroups& counts_;
+  const GroupsOfNodes& group_of_;
+  const NodeGroupSpan groups_;
   NodeAllowance allowance_;
-  LoopPlan& plan_;
+  GrowthLedger& ledger_;
+  ReplacementPlan& plan_;
   int64_t nodes_ = 0, pods_ = 0;
   size_t remembered_ = 0;
 };
@@ -215,10 +215,10 @@ ConsolidationOptions OptionsOf(const LoopProblem& problem, const DrainProblem& d
 
 }  // namespace
 
-void BeginMoves(const LoopProblem& problem, const CountsOfGroups& counts, const DrainProblem& drain,
-                Consolidator* consolidator, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan) {
-  if (!MayBegin(problem, *plan)) return;
-  BusyObjects busy = FindBusyObjects(problem, counts, *plan, *snapshot);
+void BeginMoves(const LoopProblem& problem, const DrainProblem& drain, Consolidator* consolidator,
+                Snapshot* snapshot, WorkBudget* budget, GrowthLedger* ledger, LoopPlan* plan) {
+  if (!MayBegin(problem, plan->replacement)) return;
+  BusyObjects busy = FindBusyObjects(problem.drain, *ledger, *plan, *snapshot);
   // While the delay after growth or removals is renewed again and again, the drains of a move would never
   // begin.
   const bool waits =
@@ -232,9 +232,9 @@ void BeginMoves(const LoopProblem& problem, const CountsOfGroups& counts, const 
       PrepareConsolidation(drain, problem.scale_down, groups, problem.replacement.prices);
   SetAges(&question.problem);
   const NodeAllowance allowance = AllowanceOf(drain, busy, problem.scale_down.deletion);
-  KeepNodes(problem, *plan, busy, allowance, &question.problem);
+  KeepNodes(problem.replacement, *plan, busy, allowance, &question.problem);
   question.problem.daemons = problem.daemons;
-  if (const NodeLimit most = NewNodesLeft(problem, *plan))
+  if (const NodeLimit most = ledger->NewNodesLeft())
     question.problem.max_nodes = problem.drain.cluster->node_count() + *most;
   const ConsolidationOptions options =
       OptionsOf(problem, drain, allowance, plan->replacement.saving_lasts_hours);
@@ -246,7 +246,7 @@ void BeginMoves(const LoopProblem& problem, const CountsOfGroups& counts, const 
   const ConsolidationPlan found = consolidator->Plan(snapshot, question.problem, options, budget);
   if (!busy.any()) plan->replacement.bill = found.bill;
   plan->replacement.continues = found.cut_short_by != BudgetEnd::kNotEnded;
-  MoveBeginner beginner(problem, counts, allowance, plan);
+  MoveBeginner beginner(problem.replacement, problem.drain, allowance, ledger, &plan->replacement);
   for (const ConsolidationMove& move : found.moves) {
     if (move.wave == 0) beginner.Begin(move);
   }

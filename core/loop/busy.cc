@@ -7,7 +7,6 @@
 
 #include "absl/algorithm/container.h"
 #include "core/cluster/scoped_fork.h"
-#include "core/drain/being_deleted.h"
 #include "core/fit/trial_memory.h"
 #include "core/loop/empty_room.h"
 
@@ -48,24 +47,24 @@ bool BusyObjects::any() const {
   return absl::c_any_of(groups, is_set) || !leaving.empty();
 }
 
-BusyObjects FindBusyObjects(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& plan,
+BusyObjects FindBusyObjects(const DrainProblem& drain, const GrowthLedger& ledger, const LoopPlan& plan,
                             const Snapshot& snapshot) {
+  const CountsOfGroups& counts = ledger.counts;
   BusyObjects busy;
   busy.groups.assign(counts.size(), false);
   busy.shrinking.assign(counts.size(), false);
   for (const GroupIndex group : counts.indices()) busy.groups[group] = counts[group].upcoming > 0;
-  for (const LoopGrowth& growth : plan.growth) busy.groups[growth.group] = true;
+  for (const LoopGrowth& growth : ledger.growth) busy.groups[growth.group] = true;
   for (const PlannedNodes& nodes : plan.scale_up.nodes) busy.groups[plan.grown[nodes.group]] = true;
-  for (const TakeBack& back : plan.take_back) busy.groups[back.group] = true;
-  const DrainProblem& drain = problem.drain;
-  for (const Slot slot : NodesBeingDeleted(*drain.cluster, problem.deleting, drain.now_s)) {
-    busy.leaving.insert(slot);
+  for (const TakeBack& back : ledger.take_back) busy.groups[back.group] = true;
+  busy.leaving = ledger.facts->leaving;
+  for (const Slot slot : busy.leaving) {
     for (const std::optional<GroupIndex> group : {drain.group_of[slot], drain.going_group_of[slot]}) {
       if (group.has_value()) busy.shrinking[*group] = true;
     }
   }
   for (const ExpectedPlace& place : plan.expected) {
-    const bool of_leaving_node = static_cast<size_t>(place.pods) >= problem.pending.size();
+    const bool of_leaving_node = static_cast<size_t>(place.pods) >= ledger.facts->asked_pods;
     if (of_leaving_node && !place.group.has_value()) busy.expecting.insert(snapshot.slot(place.node));
   }
   return busy;

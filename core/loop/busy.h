@@ -5,7 +5,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "core/base/work_budget.h"
 #include "core/cluster/snapshot.h"
-#include "core/loop/loop_growth.h"
+#include "core/loop/growth_ledger.h"
 #include "core/loop/plan_loop.h"
 
 namespace loadline {
@@ -28,8 +28,8 @@ struct BusyObjects {
   bool MayProvide(GroupIndex group) const { return !groups[group] && !shrinking[group]; }
 };
 
-// Finds all but the groups that waiting pods need. `plan`: with its growth. Cost: O(nodes).
-BusyObjects FindBusyObjects(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& plan,
+// Finds all but the groups that waiting pods need. Cost: O(nodes).
+BusyObjects FindBusyObjects(const DrainProblem& drain, const GrowthLedger& ledger, const LoopPlan& plan,
                             const Snapshot& snapshot);
 
 // Marks the groups whose new nodes suit pods that wait for a node that does not exist yet. Pods that have

@@ -8,7 +8,6 @@
 #include "absl/container/flat_hash_set.h"
 #include "core/cluster/node_annotations.h"
 #include "core/cluster/pod_traits.h"
-#include "core/drain/being_deleted.h"
 #include "core/drain/node_load.h"
 
 namespace loadline {
@@ -40,16 +39,15 @@ absl::flat_hash_set<uint64_t> FilledByMoves(const ReplacementPlan& plan) {
 }
 
 // Nodes that may go, the emptiest first; of each group as many as it has above its minimum.
-std::vector<NodeToEmpty> NodesByLoad(const LoopProblem& problem, const CountsOfGroups& counts,
-                                     const Snapshot& snapshot, const LoopPlan& plan) {
-  const ClusterState& cluster = *problem.drain.cluster;
-  const std::vector<Slot> deleting = NodesBeingDeleted(cluster, problem.deleting, problem.drain.now_s);
-  const absl::flat_hash_set<Slot> goes(deleting.begin(), deleting.end());
-  const absl::flat_hash_set<uint64_t> filled = FilledByMoves(plan.replacement);
+std::vector<NodeToEmpty> NodesByLoad(const GrowthLedger& ledger, const GroupsOfNodes& group_of,
+                                     const Snapshot& snapshot, const ReplacementPlan& plan) {
+  const LoopFacts& facts = *ledger.facts;
+  const ClusterState& cluster = facts.cluster;
+  const absl::flat_hash_set<uint64_t> filled = FilledByMoves(plan);
   std::vector<NodeToEmpty> nodes;
-  for (const auto [slot, group] : problem.drain.group_of) {
-    if (!cluster.Occupied(slot) || goes.contains(slot)) continue;
-    const NodeGroup& of = problem.groups[group];
+  for (const auto [slot, group] : group_of) {
+    if (!cluster.Occupied(slot) || facts.leaving.contains(slot)) continue;
+    const NodeGroup& of = facts.groups[group];
     if (of.atomic || of.sized || DeletionForbidden(cluster.traits(slot))) continue;
     const std::optional<NodeIndex> at = snapshot.FindSlot(slot);
     if (!at.has_value() || !RunsReplicas(cluster, slot)) continue;
@@ -59,10 +57,9 @@ std::vector<NodeToEmpty> NodesByLoad(const LoopProblem& problem, const CountsOfG
   std::stable_sort(nodes.begin(), nodes.end(),
                    [](const NodeToEmpty& a, const NodeToEmpty& b) { return a.load < b.load; });
   StrongVector<GroupIndex, int64_t> may_go;
-  for (const GroupIndex group : counts.indices())
-    may_go.push_back(counts[group].registered - problem.groups[group].min_nodes);
-  std::erase_if(nodes,
-                [&](const NodeToEmpty& node) { return --may_go[*problem.drain.group_of[node.slot]] < 0; });
+  for (const GroupIndex group : facts.groups.indices())
+    may_go.push_back(ledger.counts[group].registered - facts.groups[group].min_nodes);
+  std::erase_if(nodes, [&](const NodeToEmpty& node) { return --may_go[*group_of[node.slot]] < 0; });
   if (nodes.size() > kMostNodesToEmpty) nodes.resize(kMostNodesToEmpty);
   return nodes;
 }
@@ -89,10 +86,11 @@ void GiveNumbers(int64_t last, std::vector<NodeToEmpty>* nodes) {
 
 }  // namespace
 
-void ChooseNodesToEmpty(const LoopProblem& problem, const CountsOfGroups& counts, const Snapshot& snapshot,
+void ChooseNodesToEmpty(const LoopProblem& problem, const GrowthLedger& ledger, const Snapshot& snapshot,
                         LoopPlan* plan) {
   if (!problem.decisions.downscale_order) return;
-  const std::vector<NodeToEmpty> by_load = NodesByLoad(problem, counts, snapshot, *plan);
+  const std::vector<NodeToEmpty> by_load =
+      NodesByLoad(ledger, problem.drain.group_of, snapshot, plan->replacement);
   if (by_load.empty()) return;
   std::vector<NodeToEmpty> nodes = by_load;
   int64_t last = 0;
@@ -101,9 +99,7 @@ void ChooseNodesToEmpty(const LoopProblem& problem, const CountsOfGroups& counts
     if (known != problem.downscale_order.end()) node.number = known->second;
     last = std::max(last, node.number);
   }
-  const bool comes =
-      !plan->growth.empty() || plan->batch_wait_ms.has_value() ||
-      std::any_of(counts.begin(), counts.end(), [](const GroupCounts& count) { return count.upcoming > 0; });
+  const bool comes = !ledger.growth.empty() || plan->batch_wait_ms.has_value() || ledger.AnyComes();
   if (comes) {
     std::erase_if(nodes, [](const NodeToEmpty& node) { return node.number == 0; });
   }

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "core/loop/loop_growth.h"
+#include "core/loop/growth_ledger.h"
 #include "core/loop/loop_memory.h"
 #include "core/loop/plan_loop.h"
 
@@ -24,7 +24,7 @@ inline constexpr int64_t kMostDownscaleNumber = 1'000'000;
 // Each change is a write for each pod of the node. So a node keeps its number, new ones come behind, and all
 // get new ones only when most of the first quarter are not among the emptiest any more. While groups grow or
 // nodes are on their way nothing is added. Cost: O(nodes * log + pods of nodes without such pods).
-void ChooseNodesToEmpty(const LoopProblem& problem, const CountsOfGroups& counts, const Snapshot& snapshot,
+void ChooseNodesToEmpty(const LoopProblem& problem, const GrowthLedger& ledger, const Snapshot& snapshot,
                         LoopPlan* plan);
 
 // Takes note of it for the next loop.

@@ -4,16 +4,16 @@
 #include <cstddef>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "core/cluster/pod_role.h"
-#include "core/drain/being_deleted.h"
 #include "core/expand/node_limits.h"
+#include "core/fit/line_left.h"
 #include "core/fit/trial_memory.h"
 #include "core/loop/empty_room.h"
 #include "core/loop/left_as_scheduled.h"
-#include "core/loop/loop_resources.h"
 #include "core/loop/loop_sizes.h"
 #include "core/loop/waiting.h"
 
@@ -36,33 +36,14 @@ struct UpcomingNodes {
   }
 };
 
-// Groups that are similar: those with the same number share what they grow by. A group joins the first set to
-// whose first member it is similar.
-StrongVector<GroupIndex, std::optional<int32_t>> BalanceSets(const LoopProblem& problem) {
-  StrongVector<GroupIndex, std::optional<int32_t>> sets(problem.groups.size());
-  if (!problem.balance.has_value()) return sets;
-  std::vector<GroupIndex> firsts;
-  for (const GroupIndex group : sets.indices()) {
-    const NodeGroup& of = problem.groups[group];
-    if (of.atomic || !MayGrow(problem, group)) continue;
-    const auto similar = std::find_if(firsts.begin(), firsts.end(), [&](GroupIndex first) {
-      const NodeGroup& other = problem.groups[first];
-      return AreSimilar({of.model->shape, of.priced}, {other.model->shape, other.priced}, *problem.balance);
-    });
-    sets[group] = static_cast<int32_t>(similar - firsts.begin());
-    if (similar == firsts.end()) firsts.push_back(group);
-  }
-  return sets;
-}
-
 // New nodes of each group at most.
 using GroupCaps = StrongVector<GroupIndex, NodeLimit>;
 
 // Returns how many nodes each group alone may win under the maxima of the cluster.
-GroupCaps CapsAlone(const LoopProblem& problem, const LoopPlan& plan) {
-  const ResourceRoom room = RoomLeft(problem, plan);
-  GroupCaps caps(problem.groups.size());
-  for (const GroupIndex group : caps.indices()) caps[group] = MostNodesOf(problem, room, group);
+GroupCaps CapsAlone(const GrowthLedger& ledger) {
+  const ResourceRoom room = ledger.RoomLeft();
+  GroupCaps caps(ledger.counts.size());
+  for (const GroupIndex group : caps.indices()) caps[group] = ledger.MostNodesOf(group, room);
   return caps;
 }
 
@@ -72,38 +53,42 @@ bool Within(NodeLimit limit, const NodesOfGroups& growth) {
   return nodes <= limit.value_or(nodes);
 }
 
+// Returns what new nodes cost, US dollars per hour.
+double PriceOf(NodeGroupSpan groups, const NodesOfGroups& growth) {
+  double usd = 0;
+  for (const auto& [group, nodes] : growth) usd += UsdOf(groups[group]) * static_cast<double>(nodes);
+  return usd;
+}
+
 class Attempt {
  public:
-  Attempt(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& before,
-          const GrowthWay& way, Snapshot* snapshot, WorkBudget* budget)
-      : problem_(problem), counts_(counts), snapshot_(*snapshot), budget_(budget), plan_(result_.plan) {
-    result_.way = way;
-    plan_.waiting = before.waiting;
-    plan_.sizes = before.sizes;
-    plan_.room = before.room;
-    plan_.growth = before.growth;
-    plan_.given_up = before.given_up;
-  }
+  Attempt(const GrowthQuestion& question, const GrowthLedger& before, const GrowthWay& way)
+      : untainted_(question.untainted),
+        problem_(question.problem),
+        fit_(question.problem.scale_down.fit),
+        facts_(*before.facts),
+        snapshot_(*question.snapshot),
+        budget_(question.budget),
+        waiting_(question.waiting),
+        result_{.way = way, .plan = {}, .ledger = before, .rooms = {}},
+        plan_(result_.plan),
+        ledger_(result_.ledger),
+        counts_(ledger_.counts) {}
 
   GrowthAttempt Run() && {
     snapshot_.Fork();
     RemovePodsThatGiveWay(&snapshot_);
-    const ClusterState& cluster = *problem_.drain.cluster;
-    CloseNodesBeingDeleted(cluster, NodesBeingDeleted(cluster, problem_.deleting, problem_.drain.now_s),
-                           PodsOfDeleting::kWait, &snapshot_);
-    const std::vector<int64_t> nominated = PlaceNominated(problem_, &snapshot_, budget_, &plan_);
-    {
-      TrialMemory memory(budget_);
-      AddUpcoming(&memory);
-      const NodesOfGroups growth = way().packs_upcoming ? PlanPacked() : PlanWithinLimits();
-      if (GrowsWhole(growth)) plan_.scale_up.cost = PriceOf(problem_, growth);
-      CountLeft();
-      ExpectOnNodes();
-      result_.rooms.empty = AddEmptyOnes(problem_, &snapshot_, budget_);
-      ExpectWherePacked();
-      FillRooms(growth);
-    }
-    for (size_t i = 0; i < nominated.size(); ++i) plan_.waiting[i].count += nominated[i];
+    CloseNodesBeingDeleted(facts_.cluster, facts_.deleting, PodsOfDeleting::kWait, &snapshot_);
+    PlaceNominated(problem_, &snapshot_, budget_, &waiting_, &plan_);
+    TrialMemory memory(budget_);
+    AddUpcoming(&memory);
+    const NodesOfGroups growth = way().packs_upcoming ? PlanPacked() : PlanWithinLimits();
+    if (GrowsWhole(growth)) plan_.scale_up.cost = PriceOf(facts_.groups, growth);
+    CountLeft();
+    ExpectOnNodes();
+    AddEmptyOnes();
+    ExpectWherePacked();
+    FillRooms(growth);
     snapshot_.Revert();
     return std::move(result_);
   }
@@ -113,47 +98,59 @@ class Attempt {
 
   // The memory of nodes on their way is taken until growth has been planned.
   void AddUpcoming(TrialMemory* memory) {
-    upcoming_.untainted = Untaint(NodesOfSizes(problem_.sized, plan_.sizes, &SizeDecision::untaint),
-                                  *problem_.drain.cluster, &snapshot_);
+    upcoming_.untainted = Untaint(untainted_, facts_.cluster, &snapshot_);
     upcoming_.first = NodeIndex{snapshot_.node_end()};
-    const bool any = std::any_of(counts_.begin(), counts_.end(),
-                                 [](const GroupCounts& count) { return count.upcoming > 0; });
-    if (!any || way().packs_upcoming) return;
-    Estimator nodes(&snapshot_, &problem_.scale_down.fit, {}, problem_.daemons, budget_);
-    for (const GroupIndex group : problem_.groups.indices()) {
-      if (!problem_.groups[group].model.has_value()) continue;
-      const NodeGroup node = TemplateOf(problem_.groups[group], "/upcoming");
+    if (!ledger_.AnyComes() || way().packs_upcoming) return;
+    Estimator nodes(&snapshot_, &fit_, {}, problem_.daemons, budget_);
+    for (const GroupIndex group : facts_.groups.indices()) {
+      if (!facts_.groups[group].model.has_value()) continue;
+      const NodeGroup node = TemplateOf(facts_.groups[group], "/upcoming");
       for (int64_t i = 0; i < counts_[group].upcoming; ++i) {
         if (!memory->Node(snapshot_)) {
           upcoming_.complete = false;
           return;
         }
-        upcoming_.Add(group, RoomOn(problem_, snapshot_, nodes.AddCopy(node, memory)), /*is_used=*/false);
+        upcoming_.Add(group, RoomOnNode(nodes.AddCopy(node, memory)), /*is_used=*/false);
       }
+    }
+  }
+
+  EmptyNode RoomOnNode(NodeIndex node) const {
+    return RoomOn(fit_.load_line, problem_.names.Find("pods"), snapshot_, node);
+  }
+
+  // Leaves a copy of an empty node of each group in the snapshot.
+  void AddEmptyOnes() {
+    StrongVector<GroupIndex, EmptyNode>& rooms = result_.rooms.empty;
+    rooms.resize(facts_.groups.size());
+    Estimator nodes(&snapshot_, &fit_, {}, problem_.daemons, budget_);
+    TrialMemory memory(budget_);
+    for (const GroupIndex group : rooms.indices()) {
+      if (!facts_.groups[group].model.has_value()) continue;
+      const NodeGroup node = TemplateOf(facts_.groups[group], "/empty");
+      rooms[group] = RoomOnNode(nodes.AddCopy(node, &memory));
     }
   }
 
   void PlanJointly(const GrowableGroups& may_grow) {
     PlanOptions options = problem_.growth;
-    options.max_new_nodes = NewNodesLeft(problem_, plan_);
+    options.max_new_nodes = ledger_.NewNodesLeft();
     options.further = way().further;
     if (way().packs_upcoming && options.max_new_nodes.has_value()) {
       for (const GroupCounts& count : counts_) *options.max_new_nodes += count.upcoming;
     }
-    plan_.scale_up = PlanScaleUp(&snapshot_, &problem_.scale_down.fit, plan_.waiting, problem_.daemons,
-                                 may_grow, options, budget_);
+    plan_.scale_up = PlanScaleUp(&snapshot_, &fit_, waiting_, problem_.daemons, may_grow, options, budget_);
   }
 
   void PlanByRanking(const GrowableGroups& may_grow) {
     const LoopRanking& by = *problem_.ranking;
-    const ClusterState& cluster = *problem_.drain.cluster;
-    GrowingCluster size{cluster.node_count(), {}};
-    if (by.policy.preferred_table == PreferredTable::kLearned) size.running = RunningDemand(cluster);
+    GrowingCluster size{facts_.cluster.node_count(), {}};
+    if (by.policy.preferred_table == PreferredTable::kLearned) size.running = RunningDemand(facts_.cluster);
     std::vector<PodRequests> requests;
-    for (const PendingPods& pods : plan_.waiting) requests.push_back(by.requests_of(pods.pod.shape));
-    RankedScaleUp ranked = PlanRankedScaleUp(
-        &snapshot_, &problem_.scale_down.fit, plan_.waiting, requests, problem_.daemons, may_grow,
-        {by.policy, by.prices, by.preferred_node, size}, NewNodesLeft(problem_, plan_), budget_);
+    for (const PendingPods& pods : waiting_) requests.push_back(by.requests_of(pods.pod.shape));
+    RankedScaleUp ranked =
+        PlanRankedScaleUp(&snapshot_, &fit_, waiting_, requests, problem_.daemons, may_grow,
+                          {by.policy, by.prices, by.preferred_node, size}, ledger_.NewNodesLeft(), budget_);
     plan_.scale_up = std::move(ranked.plan);
     plan_.ranked = std::move(ranked.options);
     plan_.preferred_node = ranked.preferred_node;
@@ -171,23 +168,22 @@ class Attempt {
   // Plans growth by those groups that may grow; groups that have all of their nodes or none with the others.
   void PlanGrowth(const GroupCaps& caps, bool with_atomic) {
     GrowableGroups groups;
-    const StrongVector<GroupIndex, std::optional<int32_t>> balance_sets = BalanceSets(problem_);
     plan_.grown.clear();
-    for (const GroupIndex group : problem_.groups.indices()) {
-      const NodeGroup& of = problem_.groups[group];
-      if (!MayGrow(problem_, group)) continue;
+    for (const GroupIndex group : facts_.groups.indices()) {
+      const NodeGroup& of = facts_.groups[group];
+      if (!facts_.may_grow[group]) continue;
       if (of.atomic) {
-        const int64_t whole = MayAdd(problem_, counts_, plan_, group);
+        const int64_t whole = ledger_.MayAdd(group);
         if (!with_atomic || whole == 0 || caps[group].value_or(whole) < whole) continue;
       }
-      const int64_t current = counts_[group].registered + counts_[group].upcoming;
+      const int64_t current = ledger_.NodesOf(group);
       const int64_t most =
           SmallerLimit(caps[group], std::max<int64_t>(0, of.max_nodes - current)).value_or(0);
       NodeGroup& grows = groups.emplace_back(of);
       KeepReserve(&grows.model->shape);
       grows.target = current;
       grows.max_nodes = current + most;
-      grows.balance_set = balance_sets[group];
+      grows.balance_set = facts_.balance_sets[group];
       plan_.grown.push_back(group);
     }
     if (way().packs_upcoming) AddUpcomingAsGroups(&groups);
@@ -202,8 +198,8 @@ class Attempt {
   void AddUpcomingAsGroups(GrowableGroups* groups) {
     std::optional<int64_t> highest;
     for (const NodeGroup& group : *groups) highest = std::max(highest, group.priority);
-    for (const GroupIndex group : problem_.groups.indices()) {
-      const NodeGroup& of = problem_.groups[group];
+    for (const GroupIndex group : facts_.groups.indices()) {
+      const NodeGroup& of = facts_.groups[group];
       if (counts_[group].upcoming == 0 || !of.model.has_value()) continue;
       NodeGroup& upcoming = groups->emplace_back(TemplateOf(of, "/upcoming"));
       upcoming.usd_per_hour = 0;
@@ -221,14 +217,14 @@ class Attempt {
       growth[plan_.grown[nodes.group]] += nodes.nodes;
     }
     for (auto& [group, nodes] : growth) {
-      if (problem_.groups[group].atomic) nodes = RoomOfGroup(problem_, counts_, plan_, group);
+      if (facts_.groups[group].atomic) nodes = ledger_.RoomOf(group);
     }
     return growth;
   }
 
   bool GrowsWhole(const NodesOfGroups& growth) const {
     return std::any_of(growth.begin(), growth.end(),
-                       [&](const auto& entry) { return problem_.groups[entry.first].atomic; });
+                       [&](const auto& entry) { return facts_.groups[entry.first].atomic; });
   }
 
   // Plans growth, and returns how far the groups grow. A packing prices a node of a group that has all of its
@@ -237,38 +233,35 @@ class Attempt {
     PlanGrowth(caps, *with_atomic);
     NodesOfGroups growth = WholeGrowth();
     if (!GrowsWhole(growth) || problem_.ranking.has_value()) return growth;
-    LoopPlan whole;
-    whole.scale_up = std::exchange(plan_.scale_up, {});
-    whole.grown = plan_.grown;
+    WaitingPodsPlan whole = plan_;
     PlanGrowth(caps, /*with_atomic=*/false);
     NodesOfGroups without = WholeGrowth();
-    if (CountUnplaced(plan_) <= CountUnplaced(whole) &&
-        PriceOf(problem_, without) < PriceOf(problem_, growth)) {
+    if (CountUnplaced(plan_.scale_up) <= CountUnplaced(whole.scale_up) &&
+        PriceOf(facts_.groups, without) < PriceOf(facts_.groups, growth)) {
       *with_atomic = false;
       return without;
     }
-    plan_.scale_up = std::move(whole.scale_up);
-    plan_.grown = std::move(whole.grown);
+    plan_ = std::move(whole);
     return growth;
   }
 
   // The same, within all limits.
   NodesOfGroups PlanWithinLimits() {
-    GroupCaps caps = CapsAlone(problem_, plan_);
+    GroupCaps caps = CapsAlone(ledger_);
     bool with_atomic = true;
     NodesOfGroups growth = PlanWhole(caps, &with_atomic);
-    if (!Within(NewNodesLeft(problem_, plan_), growth)) {
+    if (!Within(ledger_.NewNodesLeft(), growth)) {
       // A group that grows as a whole would take what others need: it has its turn when they have grown.
       with_atomic = false;
       PlanGrowth(caps, with_atomic);
       growth = WholeGrowth();
     }
-    if (!PermitsTogether(problem_, plan_, growth)) {
+    if (!ledger_.Permits(growth)) {
       // Packings know of no such limit: each group gets its part of it, and the plan is made within these.
-      caps = CapsTogether(problem_, counts_, plan_, growth);
+      caps = ledger_.CapsTogether(growth);
       PlanGrowth(caps, with_atomic);
       growth = WholeGrowth();
-      if (!Within(NewNodesLeft(problem_, plan_), growth)) {
+      if (!Within(ledger_.NewNodesLeft(), growth)) {
         PlanGrowth(caps, /*with_atomic=*/false);
         growth = WholeGrowth();
       }
@@ -278,7 +271,7 @@ class Attempt {
 
   // Nodes on their way are no new ones: they leave the plan for `packed_`.
   NodesOfGroups PlanPacked() {
-    PlanGrowth(CapsAlone(problem_, plan_), /*with_atomic=*/true);
+    PlanGrowth(CapsAlone(ledger_), /*with_atomic=*/true);
     std::vector<PlannedNodes>& nodes = plan_.scale_up.nodes;
     const auto coming = std::stable_partition(nodes.begin(), nodes.end(), [&](const PlannedNodes& entry) {
       return plan_.grown.Contains(entry.group);
@@ -288,8 +281,7 @@ class Attempt {
     const std::optional<GrowableIndex> single = plan_.scale_up.best_single.group;
     if (single.has_value() && !plan_.grown.Contains(*single)) plan_.scale_up.best_single = {};
     NodesOfGroups growth = WholeGrowth();
-    result_.within_limits =
-        Within(NewNodesLeft(problem_, plan_), growth) && PermitsTogether(problem_, plan_, growth);
+    result_.within_limits = Within(ledger_.NewNodesLeft(), growth) && ledger_.Permits(growth);
     return growth;
   }
 
@@ -300,16 +292,15 @@ class Attempt {
     on_their_way.reserve(way().packs_upcoming ? counts_.size() : 0);  // they stay where they are
     for (const GroupIndex group : counts_.indices()) {
       const bool comes = way().packs_upcoming && counts_[group].upcoming > 0;
-      if (!comes || !problem_.groups[group].model.has_value()) continue;
-      on_their_way.push_back(TemplateOf(problem_.groups[group], "/upcoming"));
+      if (!comes || !facts_.groups[group].model.has_value()) continue;
+      on_their_way.push_back(TemplateOf(facts_.groups[group], "/upcoming"));
       coming.push_back({&on_their_way.back(), counts_[group].upcoming});
     }
     for (const PlannedNodes& nodes : plan_.scale_up.nodes) {
-      coming.push_back({&problem_.groups[plan_.grown[nodes.group]], nodes.nodes});
+      coming.push_back({&facts_.groups[plan_.grown[nodes.group]], nodes.nodes});
     }
-    const int64_t left = LeftAsScheduled(plan_.waiting, problem_.daemons, coming, problem_.scale_down.fit,
-                                         &snapshot_, budget_);
-    result_.left_as_scheduled = std::max<int64_t>(0, left - CountUnplaced(plan_));
+    const int64_t left = LeftAsScheduled(waiting_, problem_.daemons, coming, fit_, &snapshot_, budget_);
+    result_.left_as_scheduled = std::max<int64_t>(0, left - CountUnplaced(plan_.scale_up));
   }
 
   void ExpectOnNodes() {
@@ -327,8 +318,7 @@ class Attempt {
       const size_t at = static_cast<size_t>(number);
       plan_.expected.push_back({use.pods.pods, use.pods.count, NodeIndex{-1}, upcoming_.group[at]});
       upcoming_.used[at] = 1;
-      Take(problem_, upcoming_.group[at], plan_.waiting[static_cast<size_t>(use.pods.pods)].pod.shape,
-           use.pods.count, &upcoming_.room[at]);
+      TakePods(upcoming_.group[at], {&use.pods, 1}, &upcoming_.room[at]);
     }
   }
 
@@ -352,18 +342,22 @@ class Attempt {
     }
   }
 
-  void TakePods(GroupIndex group, const std::vector<PodCount>& pods, EmptyNode* room) const {
+  // Takes the room of pods that are placed on a node of the group.
+  void TakePods(GroupIndex group, std::span<const PodCount> pods, EmptyNode* room) const {
+    const LineLeft line(fit_.load_line, facts_.groups[group].model->shape);
     for (const PodCount& entry : pods) {
-      Take(problem_, group, plan_.waiting[static_cast<size_t>(entry.pods)].pod.shape, entry.count, room);
+      const PodShape& shape = waiting_[static_cast<size_t>(entry.pods)].pod.shape;
+      room->room = Minus(room->room, Times(line.TakenBy(shape), entry.count));
+      room->slots = std::max<int64_t>(0, room->slots - entry.count);
     }
   }
 
   // Fills in what upcoming and new nodes have left, and the growth.
   void FillRooms(NodesOfGroups growth) {
     GroupRooms& rooms = result_.rooms;
-    rooms.coming.resize(problem_.groups.size());
+    rooms.coming.resize(facts_.groups.size());
     rooms.complete = upcoming_.complete;
-    rooms.used.assign(problem_.groups.size(), 0);
+    rooms.used.assign(facts_.groups.size(), 0);
     for (size_t i = 0; i < upcoming_.room.size(); ++i) {
       const GroupIndex group = upcoming_.group[i];
       rooms.used[group] += upcoming_.used[i];
@@ -375,20 +369,25 @@ class Attempt {
       TakePods(group, nodes.pods, &room);
       AddComing(room, nodes.nodes, &rooms.coming[group]);
       growth[group] -= nodes.nodes;
-      GrowthOf(group, &plan_).for_pods += nodes.nodes;
+      ledger_.Of(group).for_pods += nodes.nodes;
     }
     for (const auto& [group, without_pods] : growth) {
       AddComing(rooms.empty[group], without_pods, &rooms.coming[group]);
-      GrowthOf(group, &plan_).for_pods += without_pods;
+      ledger_.Of(group).for_pods += without_pods;
     }
   }
 
+  const std::span<const Slot> untainted_;
   const LoopProblem& problem_;
-  const CountsOfGroups& counts_;
+  const FitOptions& fit_;
+  const LoopFacts& facts_;
   Snapshot& snapshot_;
   WorkBudget* budget_;
+  std::vector<PendingPods> waiting_;  // without those that are placed as nominated
   GrowthAttempt result_;
-  LoopPlan& plan_;
+  WaitingPodsPlan& plan_;
+  GrowthLedger& ledger_;
+  const CountsOfGroups& counts_;
   UpcomingNodes upcoming_;
   std::vector<GroupIndex> coming_groups_;  // that stand behind those that may grow
   std::vector<PlannedNodes> packed_;       // of these
@@ -396,9 +395,8 @@ class Attempt {
 
 }  // namespace
 
-GrowthAttempt TryGrowth(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& before,
-                        const GrowthWay& way, Snapshot* snapshot, WorkBudget* budget) {
-  return Attempt(problem, counts, before, way, snapshot, budget).Run();
+GrowthAttempt TryGrowth(const GrowthQuestion& question, const GrowthLedger& before, const GrowthWay& way) {
+  return Attempt(question, before, way).Run();
 }
 
 }  // namespace loadline

@@ -3,10 +3,7 @@
 #define LOADLINE_CORE_LOOP_GROWTH_ATTEMPT_H_
 
 #include <cstdint>
-#include <span>
 
-#include "core/base/work_budget.h"
-#include "core/cluster/snapshot.h"
 #include "core/loop/loop_growth.h"
 
 namespace loadline {
@@ -26,8 +23,8 @@ struct GrowthWay {
 // A complete plan of growth that competes with others.
 struct GrowthAttempt {
   GrowthWay way;
-  // The parts that GrowForPods() fills in, beside those that the plan had before.
-  LoopPlan plan;
+  WaitingPodsPlan plan;
+  GrowthLedger ledger;  // with this growth
   GroupRooms rooms;
   // Pods that have a place in the plan, and none where a scheduler puts them: see LeftAsScheduled(). 0 where
   // nothing grows, or a ranking decides.
@@ -37,10 +34,9 @@ struct GrowthAttempt {
   bool within_limits = true;
 };
 
-// `before`: the plan without growth for pods; of it, waiting pods, sizes, room and growth for other reasons
-// are read. The snapshot is as before when the call returns. Cost: that of PlanScaleUp().
-GrowthAttempt TryGrowth(const LoopProblem& problem, const CountsOfGroups& counts, const LoopPlan& before,
-                        const GrowthWay& way, Snapshot* snapshot, WorkBudget* budget);
+// `before`: the ledger without growth for pods. The snapshot is as before when the call returns. Cost: that
+// of PlanScaleUp().
+GrowthAttempt TryGrowth(const GrowthQuestion& question, const GrowthLedger& before, const GrowthWay& way);
 
 }  // namespace loadline
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -10,7 +11,6 @@
 #include "core/cluster/startup_taints.h"
 #include "core/drain/being_deleted.h"
 #include "core/expand/node_limits.h"
-#include "core/loop/loop_resources.h"
 #include "core/size/new_node.h"
 
 namespace loadline {
@@ -66,7 +66,7 @@ absl::Status GatherSizes(LoopProblem* problem, Snapshot* snapshot, WorkBudget* b
   const std::vector<Slot> being_deleted =
       NodesBeingDeleted(*problem->drain.cluster, problem->deleting, problem->drain.now_s);
   const absl::flat_hash_set<Slot> deleting(being_deleted.begin(), being_deleted.end());
-  const CountsOfGroups counts = CountNodes(*problem);
+  const CountsOfGroups counts = CountNodes(problem->drain, problem->groups);
   for (size_t i = 0; i < groups.size(); ++i) {
     LoopSizing& sizing = problem->sized[i];
     sizing.gathered = std::move((*gathered)[i]);
@@ -76,36 +76,37 @@ absl::Status GatherSizes(LoopProblem* problem, Snapshot* snapshot, WorkBudget* b
   return absl::OkStatus();
 }
 
-std::vector<SizeDecision> DecideSizes(const LoopProblem& problem, const CountsOfGroups& counts,
-                                      ResourceRoom room) {
+std::vector<SizeDecision> DecideSizes(std::span<const LoopSizing> sized, bool grows, int64_t now_ms,
+                                      const GrowthLedger& ledger) {
   std::vector<SizeDecision> decisions;
-  NodeLimit left = problem.growth.max_new_nodes;
-  for (const LoopSizing& sizing : problem.sized) {
-    const NodeGroup& group = problem.groups[sizing.group];
-    const GroupFacts& facts = sizing.gathered.facts;
-    const int64_t upcoming = counts[sizing.group].upcoming;
-    int64_t most = std::max<int64_t>(0, kMostUpcomingNodes - upcoming);
+  const LoopFacts& facts = *ledger.facts;
+  ResourceRoom room = ledger.room;
+  NodeLimit left = facts.max_new_nodes;
+  for (const LoopSizing& sizing : sized) {
+    int64_t most = std::max<int64_t>(0, kMostUpcomingNodes - ledger.counts[sizing.group].upcoming);
     most = std::min(most, left.value_or(most));
-    most = std::min(most, MostNodesOf(problem, room, sizing.group).value_or(most));
-    if (!problem.decisions.scale_up || !group.blocked_reason.empty()) most = 0;
+    most = std::min(most, ledger.MostNodesOf(sizing.group, room).value_or(most));
+    if (!grows || !facts.groups[sizing.group].blocked_reason.empty()) most = 0;
     SizeOptions options = sizing.of.options;
-    options.cloud_max = std::min(options.cloud_max, *facts.cloud_target + most);
-    decisions.push_back(SizeGroup(options, facts, sizing.state, problem.drain.now_s * 1000));
+    options.cloud_max = std::min(options.cloud_max, *sizing.gathered.facts.cloud_target + most);
+    decisions.push_back(SizeGroup(options, sizing.gathered.facts, sizing.state, now_ms));
     if (sizing.dry_run) continue;
-    left = LimitLeft(left, decisions.back().ask_cloud);
-    if (group.model.has_value())
-      room.Take(OfferOfNode(problem, group.model->shape), decisions.back().ask_cloud);
+    const int64_t asked = decisions.back().ask_cloud;
+    left = LimitLeft(left, asked);
+    if (std::optional<CountedNode> offer = facts.offers[sizing.group]) {
+      offer->group.reset();
+      room.Take(*offer, asked);
+    }
   }
   return decisions;
 }
 
-void GrowForUtilization(const LoopProblem& problem, CountsOfGroups* counts, LoopPlan* plan) {
-  for (size_t i = 0; i < problem.sized.size(); ++i) {
-    const LoopSizing& sizing = problem.sized[i];
-    const int64_t nodes = plan->sizes[i].ask_cloud;
-    if (nodes == 0 || sizing.dry_run) continue;
-    (*counts)[sizing.group].upcoming += nodes;
-    GrowthOf(sizing.group, plan).for_utilization = nodes;
+void GrowForUtilization(std::span<const LoopSizing> sized, std::span<const SizeDecision> sizes,
+                        GrowthLedger* ledger) {
+  for (size_t i = 0; i < sized.size(); ++i) {
+    if (sizes[i].ask_cloud == 0 || sized[i].dry_run) continue;
+    ledger->counts[sized[i].group].upcoming += sizes[i].ask_cloud;
+    ledger->Of(sized[i].group).for_utilization = sizes[i].ask_cloud;
   }
 }
 

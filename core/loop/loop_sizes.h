@@ -2,12 +2,14 @@
 #ifndef LOADLINE_CORE_LOOP_LOOP_SIZES_H_
 #define LOADLINE_CORE_LOOP_LOOP_SIZES_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "core/cluster/snapshot.h"
-#include "core/loop/loop_growth.h"
+#include "core/loop/growth_ledger.h"
 #include "core/loop/plan_loop.h"
 
 namespace loadline {
@@ -18,14 +20,15 @@ namespace loadline {
 // MeasureDaemons() and FindStarving().
 absl::Status GatherSizes(LoopProblem* problem, Snapshot* snapshot, WorkBudget* budget);
 
-// Decides each group, in their order: those before take from what all may grow by together, and from `room`,
-// what the maxima of the cluster leave. Where growth is decided elsewhere, or the group may not grow now,
-// nothing is asked of the cloud.
-std::vector<SizeDecision> DecideSizes(const LoopProblem& problem, const CountsOfGroups& counts,
-                                      ResourceRoom room);
+// Decides each group, in their order: those before take from what all may grow by together, and from what the
+// maxima of the cluster leave. Where growth is decided elsewhere (`grows` is false), or the group may not
+// grow now, nothing is asked of the cloud.
+std::vector<SizeDecision> DecideSizes(std::span<const LoopSizing> sized, bool grows, int64_t now_ms,
+                                      const GrowthLedger& ledger);
 
-// Adds the nodes that are asked of the cloud to those on their way, and to the growth of the plan.
-void GrowForUtilization(const LoopProblem& problem, CountsOfGroups* counts, LoopPlan* plan);
+// Adds the nodes that are asked of the cloud to those on their way, and to the growth.
+void GrowForUtilization(std::span<const LoopSizing> sized, std::span<const SizeDecision> sizes,
+                        GrowthLedger* ledger);
 
 // Returns the nodes of one list of each decision that is carried out, such as &SizeDecision::remove.
 std::vector<Slot> NodesOfSizes(std::span<const LoopSizing> sized, std::span<const SizeDecision> sizes,

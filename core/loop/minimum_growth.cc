@@ -1,7 +1,6 @@
 #include "core/loop/minimum_growth.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 
 namespace loadline {
@@ -13,20 +12,17 @@ bool MayGrowToMinimum(const NodeGroup& group) {
 
 }  // namespace
 
-void GrowToMinima(const LoopProblem& problem, CountsOfGroups* counts, LoopPlan* plan) {
-  if (!problem.enforce_minima || !problem.decisions.scale_up) return;
-  for (const GroupIndex index : problem.groups.indices()) {
-    const NodeGroup& group = problem.groups[index];
-    GroupCounts& count = (*counts)[index];
-    const int64_t nodes = count.registered + count.upcoming;
-    const int64_t missing = group.min_nodes - nodes;
+void GrowToMinima(GrowthLedger* ledger) {
+  for (const GroupIndex index : ledger->counts.indices()) {
+    const NodeGroup& group = ledger->facts->groups[index];
+    const int64_t missing = group.min_nodes - ledger->NodesOf(index);
     if (missing <= 0 || !MayGrowToMinimum(group)) continue;
-    const int64_t most =
-        std::min(NodesWithinLimits(problem, *counts, *plan, index), kMostUpcomingNodes - count.upcoming);
+    int64_t& upcoming = ledger->counts[index].upcoming;
+    const int64_t most = std::min(ledger->NodesWithinLimits(index), kMostUpcomingNodes - upcoming);
     const int64_t added = group.atomic ? most : std::min(missing, most);
     if (added <= 0) continue;
-    count.upcoming += added;
-    GrowthOf(index, plan).for_minimum = added;
+    upcoming += added;
+    ledger->Of(index).for_minimum = added;
   }
 }
 

@@ -2,19 +2,15 @@
 #ifndef LOADLINE_CORE_LOOP_MINIMUM_GROWTH_H_
 #define LOADLINE_CORE_LOOP_MINIMUM_GROWTH_H_
 
-#include <vector>
-
-#include "core/loop/loop_growth.h"
-#include "core/loop/plan_loop.h"
+#include "core/loop/growth_ledger.h"
 
 namespace loadline {
 
-// Adds what groups lack of their minimum to those on their way, and to the growth of the plan; in the order
-// of the groups, as far as all limits permit. Groups that are sized keep their minimum by themselves. A group
-// needs a template and must not be blocked; it needs no price. One that has all of its nodes or none gets
-// all, or none. Does nothing unless LoopProblem::enforce_minima. Source: ScaleUpToNodeGroupMinSize() of
-// Cluster Autoscaler.
-void GrowToMinima(const LoopProblem& problem, CountsOfGroups* counts, LoopPlan* plan);
+// Adds what groups lack of their minimum to those on their way, and to the growth; in the order of the
+// groups, as far as all limits permit. Groups that are sized keep their minimum by themselves. A group needs
+// a template and must not be blocked; it needs no price. One that has all of its nodes or none gets all, or
+// none. Source: ScaleUpToNodeGroupMinSize() of Cluster Autoscaler.
+void GrowToMinima(GrowthLedger* ledger);
 
 }  // namespace loadline
 

@@ -6,9 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "core/drain/being_deleted.h"
 #include "core/loop/move_objects.h"
 
 namespace loadline {
@@ -19,11 +17,8 @@ using Phase = MoveUnderWay::Phase;
 // Collects what one move reserves.
 class HoldMaker {
  public:
-  explicit HoldMaker(const LoopProblem& problem)
-      : problem_(problem), cluster_(*problem.drain.cluster), nodes_(NodesByKeyOf(cluster_)) {
-    holds_.on_the_way.resize(problem.groups.size());
-    for (const Slot slot : NodesBeingDeleted(cluster_, problem.deleting, problem.drain.now_s))
-      going_.insert(slot);
+  explicit HoldMaker(const LoopFacts& facts) : facts_(facts), cluster_(facts.cluster) {
+    holds_.on_the_way.resize(facts.groups.size());
   }
 
   void Add(const MoveUnderWay& move) {
@@ -31,16 +26,16 @@ class HoldMaker {
     for (const MoveUnderWay::Order& order : move.orders) {
       const auto first = move.came.begin() + static_cast<int64_t>(at);
       at += static_cast<size_t>(order.nodes);
-      if (const auto group = GroupNamed(problem_.groups, order.group))
+      if (const auto group = GroupNamed(facts_.groups, order.group))
         holds_.on_the_way[*group] += std::count(first, first + order.nodes, 0U);
     }
     if (move.phase == Phase::kGivingBack) return GiveBack(move);
-    const std::vector<Slot> targets = TargetsOf(nodes_, move);
+    const std::vector<Slot> targets = TargetsOf(facts_.nodes, move);
     for (const Slot slot : targets) {
-      if (slot != kNoSlot && !going_.contains(slot)) holds_.takes_pods.push_back(slot);
+      if (slot != kNoSlot && !facts_.leaving.contains(slot)) holds_.takes_pods.push_back(slot);
     }
-    for (const Slot slot : FindAll(nodes_, move.remove)) {
-      if (!going_.contains(slot)) AddOld(move, slot, targets);
+    for (const Slot slot : FindAll(facts_.nodes, move.remove)) {
+      if (!facts_.leaving.contains(slot)) AddOld(move, slot, targets);
     }
   }
 
@@ -48,8 +43,9 @@ class HoldMaker {
 
  private:
   void GiveBack(const MoveUnderWay& move) {
-    for (const Slot slot : FindAll(nodes_, move.came)) {
-      if (!going_.contains(slot) && IsEmptyNode(cluster_, slot)) holds_.replaced.push_back({slot, {}});
+    for (const Slot slot : FindAll(facts_.nodes, move.came)) {
+      if (!facts_.leaving.contains(slot) && IsEmptyNode(cluster_, slot))
+        holds_.replaced.push_back({slot, {}});
     }
   }
 
@@ -71,19 +67,17 @@ class HoldMaker {
     if (move.phase == Phase::kDraining) holds_.replaced.push_back(std::move(node));
   }
 
-  const LoopProblem& problem_;
+  const LoopFacts& facts_;
   const ClusterState& cluster_;
-  const NodesByKey nodes_;
-  absl::flat_hash_set<Slot> going_;
   MoveHolds holds_;
 };
 
 }  // namespace
 
-MoveHolds HoldsOf(const LoopProblem& problem, const LoopPlan& plan) {
-  if (plan.replacement.moves.empty()) return {};
-  HoldMaker maker(problem);
-  for (const MoveUnderWay& move : plan.replacement.moves) maker.Add(move);
+MoveHolds HoldsOf(const LoopFacts& facts, std::span<const MoveUnderWay> moves) {
+  if (moves.empty()) return {};
+  HoldMaker maker(facts);
+  for (const MoveUnderWay& move : moves) maker.Add(move);
   return maker.Take();
 }
 
@@ -105,8 +99,8 @@ void PlaceReserved(const ClusterState& cluster, const MoveHolds& holds, Snapshot
   }
 }
 
-void HoldInDrains(const LoopProblem& problem, const MoveHolds& holds, DrainProblem* drain) {
-  const ClusterState& cluster = *problem.drain.cluster;
+void HoldInDrains(const MoveHolds& holds, DrainProblem* drain) {
+  const ClusterState& cluster = *drain->cluster;
   drain->replaced = holds.replaced;
   drain->takes_replaced_pods = holds.takes_pods;
   for (const ReservedPlace& place : holds.reserved) {

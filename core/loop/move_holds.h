@@ -3,12 +3,12 @@
 #define LOADLINE_CORE_LOOP_MOVE_HOLDS_H_
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/cluster/snapshot.h"
 #include "core/drain/drain_question.h"
-#include "core/loop/loop_growth.h"
-#include "core/loop/plan_loop.h"
+#include "core/loop/loop_facts.h"
 
 namespace loadline {
 
@@ -28,15 +28,15 @@ struct MoveHolds {
   std::vector<ReservedPlace> reserved;
 };
 
-// Returns what the moves of the plan reserve. Cost: O(nodes + pods of the moves).
-MoveHolds HoldsOf(const LoopProblem& problem, const LoopPlan& plan);
+// Returns what these moves reserve. Cost: O(groups + pods of the moves).
+MoveHolds HoldsOf(const LoopFacts& facts, std::span<const MoveUnderWay> moves);
 
 // Nodes that come for moves are nobody else's: they count as there, not as on their way.
 void HoldNodesOnTheWay(const MoveHolds& holds, CountsOfGroups* counts);
 // Puts pods where they will be, beside where they are.
 void PlaceReserved(const ClusterState& cluster, const MoveHolds& holds, Snapshot* snapshot);
 // Tells the drain planner. Pods of moves that still wait hold their places as placeholders.
-void HoldInDrains(const LoopProblem& problem, const MoveHolds& holds, DrainProblem* drain);
+void HoldInDrains(const MoveHolds& holds, DrainProblem* drain);
 
 }  // namespace loadline
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "absl/container/btree_map.h"
@@ -19,9 +20,11 @@ namespace {
 // The nodes that kept room for nominated pods, and since when.
 class Holds {
  public:
-  explicit Holds(const LoopProblem& problem) : cluster_(*problem.drain.cluster), now_s_(problem.drain.now_s) {
-    for (const DeletingNode& node : problem.deleting) deleting_.insert(node.node);
-    for (ReservedNode held : problem.reserved_nodes) {
+  Holds(const DrainProblem& drain, std::span<const DeletingNode> deleting,
+        std::span<const ReservedNode> reserved)
+      : cluster_(*drain.cluster), now_s_(drain.now_s) {
+    for (const DeletingNode& node : deleting) deleting_.insert(node.node);
+    for (ReservedNode held : reserved) {
       held.since_s = std::min(held.since_s, now_s_);
       const std::optional<Slot> slot = cluster_.Find(held.node);
       const bool there = slot.has_value() && held.uid == cluster_.traits(*slot).uid;
@@ -83,14 +86,12 @@ int64_t PlaceOn(NodeIndex node, const IncomingPod& pod, int64_t count, const Fit
 
 }  // namespace
 
-std::vector<int64_t> PlaceNominated(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget,
-                                    LoopPlan* plan) {
-  Holds holds(problem);
-  std::vector<int64_t> taken(plan->waiting.size(), 0);
+void PlaceNominated(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget,
+                    std::vector<PendingPods>* waiting, WaitingPodsPlan* plan) {
+  Holds holds(problem.drain, problem.deleting, problem.reserved_nodes);
   for (const Nomination& nomination : problem.nominations) {
-    const size_t position = static_cast<size_t>(nomination.pods);
     const std::optional<NodeIndex> node = snapshot->FindSlot(nomination.node);
-    PendingPods& pods = plan->waiting[position];
+    PendingPods& pods = (*waiting)[static_cast<size_t>(nomination.pods)];
     const int64_t count = std::min(nomination.count, pods.count);
     if (!node.has_value() || count <= 0 || !holds.MayHold(nomination.node)) continue;
     if (budget->ended()) break;
@@ -103,13 +104,11 @@ std::vector<int64_t> PlaceNominated(const LoopProblem& problem, Snapshot* snapsh
     }
     snapshot->Commit();
     pods.count -= placed;
-    taken[position] += placed;
     plan->expected.push_back({nomination.pods, placed, *node});
     plan->reserved_nodes.push_back(nomination.node);
     holds.Hold(nomination.node);
   }
   plan->next_reserved_nodes = std::move(holds).Take();
-  return taken;
 }
 
 }  // namespace loadline

@@ -10,11 +10,12 @@
 #include "core/base/work_budget.h"
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/snapshot.h"
+#include "core/expand/estimate.h"
 
 namespace loadline {
 
-struct LoopPlan;
 struct LoopProblem;
+struct WaitingPodsPlan;
 
 // Pods that are nominated to a node.
 struct Nomination {
@@ -41,13 +42,13 @@ inline constexpr int64_t kLongestPreemptionS = 300;
 inline constexpr int64_t kOverduePreemptionS = 60;
 
 // Puts nominated pods where they are to run: onto nodes of the snapshot, whose pods of lower priority that
-// are about to end are taken off before, and into LoopPlan::expected; they no longer count as waiting. Other
+// are about to end are taken off before, and into `expected`; they no longer count as waiting. Other
 // pods that wait find no room there. Only those stay nominated that fit then, on nodes that may keep room;
-// all others wait as any pod. Sets LoopPlan::reserved_nodes and next_reserved_nodes. The caller has a Fork()
-// open; pods that depend on others are placed in the order of the nominations. Returns how many pods were
-// taken of each position, in that order. Deterministic. Cost: a trial of each nomination.
-std::vector<int64_t> PlaceNominated(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget,
-                                    LoopPlan* plan);
+// all others wait as any pod. Sets `reserved_nodes` and `next_reserved_nodes`. The caller has a Fork()
+// open; pods that depend on others are placed in the order of the nominations. Deterministic. Cost: a trial
+// of each nomination.
+void PlaceNominated(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget,
+                    std::vector<PendingPods>* waiting, WaitingPodsPlan* plan);
 
 }  // namespace loadline
 

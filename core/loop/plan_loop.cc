@@ -5,11 +5,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/drain/being_deleted.h"
 #include "core/loop/cool_down.h"
 #include "core/loop/downscale_order.h"
 #include "core/loop/loop_growth.h"
-#include "core/loop/loop_resources.h"
 #include "core/loop/loop_sizes.h"
 #include "core/loop/minimum_growth.h"
 #include "core/loop/move_holds.h"
@@ -28,30 +26,26 @@ constexpr double kForGrowth = 0.5;
 constexpr double kForSlack = 0.5;
 constexpr double kForMoves = 0.5;
 
-std::vector<PendingPods> AllThatWait(const LoopProblem& problem) {
+std::vector<PendingPods> AllThatWait(const LoopProblem& problem, const LoopFacts& facts) {
   std::vector<PendingPods> waiting = problem.pending;
   for (PendingPods& pods : waiting) {
     if (GivesWay(TraitsOf(pods.pod.shape))) pods.count = 0;
   }
-  const ClusterState& cluster = *problem.drain.cluster;
-  const std::vector<Slot> deleting = NodesBeingDeleted(cluster, problem.deleting, problem.drain.now_s);
-  for (PendingPods& pods : PodsOfNodesBeingDeleted(cluster, deleting)) {
+  for (PendingPods& pods : PodsOfNodesBeingDeleted(facts.cluster, facts.deleting)) {
     pods.pod.names = problem.names;
     waiting.push_back(std::move(pods));
   }
   return waiting;
 }
 
-bool GroupsGrow(const LoopPlan& plan) { return !plan.growth.empty() || plan.batch_wait_ms.has_value(); }
-
 // Has pods that are expected on nodes keep these. Pods of nodes being deleted are placed by drains
 // themselves, there first.
-void KeepPlaces(const LoopProblem& problem, const LoopPlan& plan, const Snapshot& snapshot,
-                WorkBudget* budget, DrainProblem* drain) {
+void KeepPlaces(size_t asked_pods, const LoopPlan& plan, const Snapshot& snapshot, WorkBudget* budget,
+                DrainProblem* drain) {
   std::vector<ExpectedPlace> keep;
   for (const ExpectedPlace& place : plan.expected) {
     const size_t position = static_cast<size_t>(place.pods);
-    if (position < problem.pending.size()) {
+    if (position < asked_pods) {
       keep.push_back(place);
     } else if (!place.group.has_value()) {
       drain->replacements.push_back({plan.waiting[position].pod.shape.fingerprint,
@@ -77,35 +71,30 @@ void KeepForYoungPods(const std::vector<PendingPods>& young, const FitOptions& f
 }
 
 // With slack left to somebody else its placeholders are pods of the cluster.
-std::unique_ptr<DrainProblem> ScaleDownProblem(const LoopProblem& problem, const CountsOfGroups& counts,
+std::unique_ptr<DrainProblem> ScaleDownProblem(const LoopProblem& problem, const GrowthLedger& ledger,
                                                const LoopPlan& plan, const SlackState& slack,
                                                Snapshot* snapshot, WorkBudget* budget) {
   auto drain = std::make_unique<DrainProblem>(problem.drain);
   drain->groups = problem.groups;
-  for (const GroupIndex group : counts.indices()) drain->groups[group].upcoming = counts[group].upcoming;
+  for (const GroupIndex group : ledger.counts.indices())
+    drain->groups[group].upcoming = ledger.counts[group].upcoming;
   drain->chosen = NodesOfSizes(problem.sized, plan.sizes, &SizeDecision::remove);
   drain->nominated = plan.reserved_nodes;
   for (const ExpectedPlace& place : plan.expected) {
     if (!place.group.has_value()) continue;
     drain->on_the_way.push_back({plan.waiting[static_cast<size_t>(place.pods)].pod, place.count});
   }
-  drain->placeholders = PlaceholderPods(slack, plan.slack, problem.drain.cluster->resource_names());
-  KeepPlaces(problem, plan, *snapshot, budget, drain.get());
+  drain->placeholders = PlaceholderPods(slack, plan.slack, ledger.facts->cluster.resource_names());
+  KeepPlaces(ledger.facts->asked_pods, plan, *snapshot, budget, drain.get());
   KeepForYoungPods(problem.young, problem.scale_down.fit, plan, snapshot, budget, drain.get());
   return drain;
 }
 
-GroupRooms PlanGrowthPhase(const LoopProblem& problem, const CountsOfGroups& counts, Snapshot* snapshot,
-                           WorkBudget* budget, LoopPlan* plan) {
-  const WorkPhase phase(budget, kForGrowth);
-  return GrowForPods(problem, counts, snapshot, budget, plan);
-}
-
-void LookForMoves(const LoopProblem& problem, const CountsOfGroups& counts, const DrainProblem& drain,
-                  Consolidator* consolidator, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan) {
+void LookForMoves(const LoopProblem& problem, const DrainProblem& drain, Consolidator* consolidator,
+                  Snapshot* snapshot, WorkBudget* budget, GrowthLedger* ledger, LoopPlan* plan) {
   Consolidator anew;
   const WorkPhase phase(budget, kForMoves);
-  BeginMoves(problem, counts, drain, consolidator != nullptr ? consolidator : &anew, snapshot, budget, plan);
+  BeginMoves(problem, drain, consolidator != nullptr ? consolidator : &anew, snapshot, budget, ledger, plan);
 }
 
 // The pods that new nodes are planned for, by position.
@@ -118,23 +107,34 @@ std::vector<size_t> PodsOfNewNodes(const ScaleUpPlan& plan) {
 }
 
 // The pods that nodes on their way take, by position.
-std::vector<size_t> PodsOfUpcomingNodes(const LoopPlan& plan) {
+std::vector<size_t> PodsOfUpcomingNodes(const std::vector<ExpectedPlace>& expected) {
   std::vector<size_t> positions;
-  for (const ExpectedPlace& place : plan.expected) {
+  for (const ExpectedPlace& place : expected) {
     if (place.group.has_value()) positions.push_back(static_cast<size_t>(place.pods));
   }
   return positions;
 }
 
-// Takes growth for pods out of a plan that waits for further ones.
-void HoldGrowthForPods(LoopPlan* plan) {
-  for (LoopGrowth& growth : plan->growth) growth.for_pods = 0;
-  std::erase_if(plan->growth, [](const LoopGrowth& growth) { return growth.nodes() == 0; });
+// Plans growth for pods, unless it waits for further ones.
+GroupRooms PlanGrowth(const GrowthQuestion& question, GrowthLedger* ledger, LoopPlan* plan) {
+  GroupRooms rooms;
+  {
+    const WorkPhase phase(question.budget, kForGrowth);
+    rooms = GrowForPods(question, ledger, plan);
+  }
+  plan->batch_wait_ms = BatchWaitMs(question.problem.batch, PodsOfNewNodes(plan->scale_up),
+                                    PodsOfUpcomingNodes(plan->expected));
+  if (plan->batch_wait_ms.has_value()) {
+    ledger->ForgetPods();
+  } else {
+    SwapForLess(question, ledger, plan, &rooms);
+  }
+  return rooms;
 }
 
-NoScaleDown WhyNoScaleDown(const LoopDecisions& decisions, const LoopPlan& plan) {
+NoScaleDown WhyNoScaleDown(const LoopDecisions& decisions, bool groups_grow) {
   if (!decisions.scale_down) return NoScaleDown::kNotDecided;
-  return GroupsGrow(plan) ? NoScaleDown::kGrowing : NoScaleDown::kConsidered;
+  return groups_grow ? NoScaleDown::kGrowing : NoScaleDown::kConsidered;
 }
 
 }  // namespace
@@ -153,52 +153,54 @@ absl::string_view Name(NoScaleDown why) {
 
 LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snapshot* snapshot,
                   WorkBudget* budget) {
+  const LoopFacts facts(problem);
+  GrowthLedger ledger(facts);
   LoopPlan plan;
-  plan.waiting = AllThatWait(problem);
+  plan.waiting = AllThatWait(problem, facts);
   DeferredPods out_of_turn = TakeOutOfTurn(problem.turn, &plan.waiting);
-  CountsOfGroups counts = CountNodes(problem);
-  FollowMoves(problem, snapshot, budget, &plan);
-  const MoveHolds holds = HoldsOf(problem, plan);
-  plan.room = RoomOfCluster(problem, counts);
-  plan.sizes = DecideSizes(problem, counts, plan.room);
-  HoldNodesOnTheWay(holds, &counts);
+  FollowMoves(problem, snapshot, budget, &ledger, &plan.replacement);
+  MoveHolds holds = HoldsOf(facts, plan.replacement.moves);
+  plan.sizes = DecideSizes(problem.sized, problem.decisions.scale_up, problem.drain.now_s * 1000, ledger);
+  HoldNodesOnTheWay(holds, &ledger.counts);
   snapshot->Fork();
-  PlaceReserved(*problem.drain.cluster, holds, snapshot);
-  GrowForUtilization(problem, &counts, &plan);
-  GrowToMinima(problem, &counts, &plan);
-  GroupRooms rooms = PlanGrowthPhase(problem, counts, snapshot, budget, &plan);
-  plan.batch_wait_ms = BatchWaitMs(problem.batch, PodsOfNewNodes(plan.scale_up), PodsOfUpcomingNodes(plan));
-  if (plan.batch_wait_ms.has_value()) HoldGrowthForPods(&plan);
-  SwapForLess(problem, counts, snapshot, budget, &plan, &rooms);
+  PlaceReserved(facts.cluster, holds, snapshot);
+  GrowForUtilization(problem.sized, plan.sizes, &ledger);
+  if (problem.enforce_minima && problem.decisions.scale_up) GrowToMinima(&ledger);
+  const std::vector<Slot> untainted = NodesOfSizes(problem.sized, plan.sizes, &SizeDecision::untaint);
+  GroupRooms rooms = PlanGrowth({problem, plan.waiting, untainted, snapshot, budget}, &ledger, &plan);
   plan.next_turn = NextTurn(problem.turn, plan.waiting, plan.scale_up);
   PutBack(problem.turn, std::move(out_of_turn), &plan.waiting, &plan.scale_up);
   if (problem.decisions.slack) {
     StrongVector<SlackGroupIndex, GroupIndex> positions;
     const SlackQuestion question =
-        MakeSlackQuestion(problem, counts, std::move(rooms), plan, snapshot, &positions);
+        MakeSlackQuestion(problem, ledger, std::move(rooms), plan, snapshot, &positions);
     const WorkPhase phase(budget, kForSlack);
     plan.slack = planners.slack->Plan(question, budget);
-    if (!plan.batch_wait_ms.has_value()) GrowForSlack(problem, counts, positions, &plan);
+    if (!plan.batch_wait_ms.has_value()) GrowForSlack(plan.slack.demands, positions, &ledger);
   }
   snapshot->Revert();
-  plan.at_maximum = GroupsAtMaximum(problem, plan);
+  plan.at_maximum = ledger.AtMaximum();
+  const auto groups_grow = [&] { return !ledger.growth.empty() || plan.batch_wait_ms.has_value(); };
   if (problem.decisions.scale_down) {
     std::unique_ptr<DrainProblem> drain =
-        ScaleDownProblem(problem, counts, plan, planners.slack->State(), snapshot, budget);
-    LookForMoves(problem, counts, *drain, planners.consolidator, snapshot, budget, &plan);
-    drain->groups_grow = GroupsGrow(plan);
-    HoldInDrains(problem, HoldsOf(problem, plan), drain.get());
+        ScaleDownProblem(problem, ledger, plan, planners.slack->State(), snapshot, budget);
+    LookForMoves(problem, *drain, planners.consolidator, snapshot, budget, &ledger, &plan);
+    drain->groups_grow = groups_grow();
+    if (!plan.replacement.begun.empty()) holds = HoldsOf(facts, plan.replacement.moves);
+    HoldInDrains(holds, drain.get());
     HoldNodesThatCoolDown(drain.get());
     plan.scale_down_problem = std::move(drain);
     plan.scale_down = planners.drain->Plan(*plan.scale_down_problem, problem.scale_down, budget);
     TellEndOfDelays(problem.groups, problem.scale_down.deletion.timers, *plan.scale_down_problem,
                     &plan.scale_down);
-    EndStuckMoves(problem, snapshot, budget, &plan);
-    ChooseNodesToEmpty(problem, counts, *snapshot, &plan);
+    EndStuckMoves(problem, plan.scale_down, &ledger, &plan.replacement);
+    ChooseNodesToEmpty(problem, ledger, *snapshot, &plan);
     ExpectWhereDrained(*plan.scale_down_problem, plan.scale_down, planners.slack);
   }
-  plan.no_scale_down = WhyNoScaleDown(problem.decisions, plan);
+  plan.no_scale_down = WhyNoScaleDown(problem.decisions, groups_grow());
   HoldBackTaints(problem.sized, &plan);
+  plan.growth = std::move(ledger.growth);
+  plan.take_back = std::move(ledger.take_back);
   return plan;
 }
 

@@ -170,33 +170,32 @@ enum class NoScaleDown {
 };
 absl::string_view Name(NoScaleDown why);
 
-// The answer of one loop; ActionsOf() derives the actions from it.
-struct LoopPlan {
-  // All that wait for a node: those asked about, at their positions, then pods of nodes that are being
-  // deleted. What gives way to any pod waits for none: its count is 0.
-  std::vector<PendingPods> waiting;
+// What becomes of the pods that wait.
+struct WaitingPodsPlan {
   std::vector<ExpectedPlace> expected;
-  ScaleUpPlan scale_up;                           // positions are those of `waiting` and of `grown`
+  ScaleUpPlan scale_up;                           // positions are those of LoopPlan::waiting and of `grown`
   StrongVector<GrowableIndex, GroupIndex> grown;  // those that took part in scale_up
   // With a ranking: the options, best first, by position in `grown`, and what they were ranked by.
   std::vector<RankedOption> ranked;
   std::optional<NodeCapacity> preferred_node;
-  std::vector<LoopGrowth> growth;  // by group; those that win nothing are left out
-  // The time for which growth still waits for further pods. If it is set, nothing grows for pods and slack,
-  // though `scale_up` says what would. nullopt: it does not wait.
-  std::optional<int64_t> batch_wait_ms;
-  // The nodes on their way that this plan would give up. As many new ones may come beside what all groups may
-  // grow by.
-  int64_t given_up = 0;
-  // The room that the maxima of the cluster left before anything grew, and the groups for which nothing is
-  // left now.
-  ResourceRoom room;
-  std::vector<GroupAtMaximum> at_maximum;
-  GrowthTurn next_turn;  // for the next loop
   // Nodes that are not removed, as pods are nominated to them; and those that the next loop knows to have
   // kept room.
   std::vector<Slot> reserved_nodes;
   std::vector<ReservedNode> next_reserved_nodes;
+};
+
+// The answer of one loop; ActionsOf() derives the actions from it.
+struct LoopPlan : WaitingPodsPlan {
+  // All that wait for a node: those asked about, at their positions, then pods of nodes that are being
+  // deleted. What gives way to any pod waits for none: its count is 0.
+  std::vector<PendingPods> waiting;
+  std::vector<LoopGrowth> growth;  // by group; those that win nothing are left out
+  // The time for which growth still waits for further pods. If it is set, nothing grows for pods and slack,
+  // though `scale_up` says what would. nullopt: it does not wait.
+  std::optional<int64_t> batch_wait_ms;
+  // The groups for which the maxima of the cluster leave nothing.
+  std::vector<GroupAtMaximum> at_maximum;
+  GrowthTurn next_turn;  // for the next loop
   // Nodes not begun that are given up, one entry for each group: by moves that have ended, and for a cheaper
   // mix, which `growth` holds.
   std::vector<TakeBack> take_back;

@@ -11,7 +11,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "core/drain/being_deleted.h"
 #include "core/drain/disruption_budgets.h"
 #include "core/drain/node_reason.h"
 #include "core/loop/load_rest.h"
@@ -34,33 +33,30 @@ int64_t Missing(const MoveUnderWay& move) { return std::count(move.came.begin(),
 
 class Follower {
  public:
-  Follower(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan)
+  Follower(const LoopProblem& problem, GrowthLedger* ledger, ReplacementPlan* plan)
       : problem_(problem),
         cluster_(*problem.drain.cluster),
         now_ms_(problem.replacement.now_ms),
-        nodes_(NodesByKeyOf(cluster_)),
-        snapshot_(*snapshot),
-        budget_(*budget),
-        plan_(*plan) {
-    for (const Slot slot : NodesBeingDeleted(cluster_, problem.deleting, problem.drain.now_s))
-      going_.insert(slot);
-  }
+        facts_(*ledger->facts),
+        nodes_(facts_.nodes),
+        ledger_(*ledger),
+        plan_(*plan) {}
 
-  void Run() {
+  void Run(Snapshot* snapshot, WorkBudget* budget) {
     for (const MoveUnderWay& move : problem_.replacement.moves) {
       for (const uint64_t key : move.came) claimed_.insert(key);
     }
     for (MoveUnderWay move : problem_.replacement.moves) {
       Claim(&move);
-      if (Continues(&move)) plan_.replacement.moves.push_back(std::move(move));
+      if (Continues(snapshot, budget, &move)) plan_.moves.push_back(std::move(move));
     }
   }
 
-  void EndStuck() {
-    if (plan_.scale_down.brake != DrainBrake::kNone) return;
-    for (MoveUnderWay& move : plan_.replacement.moves) {
+  void EndStuck(const DrainPlan& drains) {
+    if (drains.brake != DrainBrake::kNone) return;
+    for (MoveUnderWay& move : plan_.moves) {
       if (!IsToDrain(move, now_ms_)) continue;
-      if (const DrainKeep* const keep = WhatHoldsUp(move))
+      if (const DrainKeep* const keep = WhatHoldsUp(move, drains))
         End(&move, absl::StrCat("node ", cluster_.name(keep->slot),
                                 " cannot be removed: ", EntryOf(keep->reason).meaning));
     }
@@ -74,7 +70,7 @@ class Follower {
     const int64_t since_s = move->ordered_ms / 1000;
     size_t at = 0;
     for (const MoveUnderWay::Order& order : move->orders) {
-      const std::optional<GroupIndex> group = GroupNamed(problem_.groups, order.group);
+      const std::optional<GroupIndex> group = GroupNamed(facts_.groups, order.group);
       std::map<absl::string_view, uint64_t> fresh;
       for (const auto [slot, of] : problem_.drain.group_of) {
         if (group != of || !cluster_.Occupied(slot)) continue;
@@ -91,14 +87,14 @@ class Follower {
     }
   }
 
-  bool Continues(MoveUnderWay* move) {
+  bool Continues(Snapshot* snapshot, WorkBudget* budget, MoveUnderWay* move) {
     const LoopReplacement& policy = problem_.replacement;
     switch (move->phase) {
       case Phase::kOrdered:
         if (FindAll(nodes_, move->came).size() + static_cast<size_t>(Missing(*move)) < move->came.size()) {
           End(move, "a node that had come for it is gone");
         } else if (Missing(*move) == 0) {
-          Check(move);
+          Check(snapshot, budget, move);
         } else if (now_ms_ - move->at_ms >= policy.node_wait_ms) {
           End(move, absl::StrCat(Missing(*move), " of its ", move->came.size(),
                                  move->came.size() == 1 ? " new node" : " new nodes",
@@ -109,9 +105,8 @@ class Follower {
       case Phase::kDraining:
         if (FindAll(nodes_, move->remove).empty()) {
           Rest(*move);
-          if (!move->orders.empty())
-            plan_.replacement.drains_took_ms = std::max<int64_t>(0, now_ms_ - move->at_ms);
-          plan_.replacement.ended.push_back({move->remove, ""});
+          if (!move->orders.empty()) plan_.drains_took_ms = std::max<int64_t>(0, now_ms_ - move->at_ms);
+          plan_.ended.push_back({move->remove, ""});
           return false;
         }
         if (now_ms_ - move->at_ms >= policy.drain_wait_ms) {
@@ -141,13 +136,13 @@ class Follower {
   }
 
   // Returns why an old node of the move has to stay, where none of them leaves or is about to.
-  const DrainKeep* WhatHoldsUp(const MoveUnderWay& move) const {
+  const DrainKeep* WhatHoldsUp(const MoveUnderWay& move, const DrainPlan& drains) const {
     const std::vector<Slot> old = FindAll(nodes_, move.remove);
     const auto is_old = [&](Slot slot) { return absl::c_linear_search(old, slot); };
-    if (absl::c_any_of(old, [&](Slot slot) { return going_.contains(slot); })) return nullptr;
-    if (absl::c_any_of(plan_.scale_down.remove, [&](const DrainRemoval& of) { return is_old(of.slot); }))
+    if (absl::c_any_of(old, [&](Slot slot) { return facts_.leaving.contains(slot); })) return nullptr;
+    if (absl::c_any_of(drains.remove, [&](const DrainRemoval& of) { return is_old(of.slot); }))
       return nullptr;
-    for (const DrainKeep& keep : plan_.scale_down.keep) {
+    for (const DrainKeep& keep : drains.keep) {
       if (is_old(keep.slot) && !Passes(keep)) return &keep;
     }
     return nullptr;
@@ -164,22 +159,21 @@ class Follower {
     return std::any_of(came.begin(), came.end(), [&](Slot slot) { return IsEmptyNode(cluster_, slot); });
   }
 
-  void Check(MoveUnderWay* move) {
+  void Check(Snapshot* snapshot, WorkBudget* budget, MoveUnderWay* move) {
     // One whose order was refused has waited for long enough, whenever that was.
-    plan_.replacement.nodes_took_ms =
-        std::clamp<int64_t>(now_ms_ - move->at_ms, 0, problem_.replacement.node_wait_ms);
+    plan_.nodes_took_ms = std::clamp<int64_t>(now_ms_ - move->at_ms, 0, problem_.replacement.node_wait_ms);
     const MoveNodes nodes{FindAll(nodes_, move->remove), TargetsOf(nodes_, *move)};
     // The load of a daily peak may have fallen since. What it has cost to bring the nodes is spent.
     const double lasts_hours =
-        std::max(plan_.replacement.saving_lasts_hours, static_cast<double>(move->pays_within_ms) / 3'600'000);
-    if (const auto why = CheckMove(problem_, nodes, lasts_hours, &snapshot_, &budget_, move))
+        std::max(plan_.saving_lasts_hours, static_cast<double>(move->pays_within_ms) / 3'600'000);
+    if (const auto why = CheckMove(problem_, nodes, lasts_hours, snapshot, budget, move))
       return End(move, *why);
     move->phase = Phase::kDraining;
     move->at_ms = now_ms_;
   }
 
   void End(MoveUnderWay* move, std::string why) {
-    plan_.replacement.ended.push_back({move->remove, std::move(why)});
+    plan_.ended.push_back({move->remove, std::move(why)});
     Rest(*move);
     BackOff(*move);
     move->phase = Phase::kGivingBack;
@@ -194,14 +188,14 @@ class Follower {
       const auto first = move.came.begin() + static_cast<int64_t>(at);
       const int64_t missing = std::count(first, first + order.nodes, 0U);
       at += static_cast<size_t>(order.nodes);
-      const std::optional<GroupIndex> group = GroupNamed(problem_.groups, order.group);
-      if (group.has_value()) TakeBackNodes(problem_, *group, missing, &plan_);
+      const std::optional<GroupIndex> group = GroupNamed(facts_.groups, order.group);
+      if (group.has_value()) ledger_.TakeBackNodes(*group, missing);
     }
   }
 
   // Its nodes are left alone for some time.
   void Rest(const MoveUnderWay& move) {
-    auto& resting = plan_.replacement.resting_since_ms;
+    auto& resting = plan_.resting_since_ms;
     for (const auto* keys : {&move.came, &move.onto, &move.remove}) {
       for (const uint64_t key : *keys) {
         if (key != 0 && nodes_.contains(key) && resting.size() < kMostRestingNodes) resting[key] = now_ms_;
@@ -211,7 +205,7 @@ class Follower {
 
   // Its old nodes are left alone for longer each time.
   void BackOff(const MoveUnderWay& move) {
-    auto& given_up = plan_.replacement.given_up;
+    auto& given_up = plan_.given_up;
     for (const uint64_t key : move.remove) {
       if (!nodes_.contains(key) || given_up.size() >= kMostRestingNodes) continue;
       GivenUpMoves& moves = given_up[key];
@@ -223,11 +217,10 @@ class Follower {
   const LoopProblem& problem_;
   const ClusterState& cluster_;
   const int64_t now_ms_;
-  const NodesByKey nodes_;
-  Snapshot& snapshot_;
-  WorkBudget& budget_;
-  LoopPlan& plan_;
-  absl::flat_hash_set<Slot> going_;
+  const LoopFacts& facts_;
+  const NodesByKey& nodes_;
+  GrowthLedger& ledger_;
+  ReplacementPlan& plan_;
   absl::flat_hash_set<uint64_t> claimed_;
 };
 
@@ -241,28 +234,27 @@ int64_t RestAfter(const ReplacementPolicy& policy, const GivenUpMoves& moves) {
   return std::max(policy.rest_ms, std::min(rest_ms, kMostGivenUpMs));
 }
 
-void FollowMoves(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan) {
+void FollowMoves(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget, GrowthLedger* ledger,
+                 ReplacementPlan* plan) {
   const LoopReplacement& policy = problem.replacement;
   for (const auto& [node, since_ms] : policy.resting_since_ms) {
-    if (policy.now_ms - since_ms < policy.rest_ms) plan->replacement.resting_since_ms[node] = since_ms;
+    if (policy.now_ms - since_ms < policy.rest_ms) plan->resting_since_ms[node] = since_ms;
   }
   // A node that could have been tried again for as long as it was left alone begins anew.
   for (const auto& [node, moves] : policy.given_up) {
-    if (policy.now_ms - moves.last_ms < 2 * RestAfter(policy, moves))
-      plan->replacement.given_up[node] = moves;
+    if (policy.now_ms - moves.last_ms < 2 * RestAfter(policy, moves)) plan->given_up[node] = moves;
   }
   if (problem.decisions.replace) {
     const double payback_hours = policy.options.payback_hours;
     const CpuMemory load = LoadOf(*problem.drain.cluster, problem.pending);
-    plan->replacement.load = FollowLoad(policy.load, load, payback_hours, policy.now_ms);
-    FollowHours(load, policy.now_ms, &*plan->replacement.load);
-    plan->replacement.saving_lasts_hours =
-        SavingLastsHours(payback_hours, plan->replacement.load, policy.now_ms);
+    plan->load = FollowLoad(policy.load, load, payback_hours, policy.now_ms);
+    FollowHours(load, policy.now_ms, &*plan->load);
+    plan->saving_lasts_hours = SavingLastsHours(payback_hours, plan->load, policy.now_ms);
   }
   if (policy.moves.empty()) return;
-  if (problem.decisions.replace) return Follower(problem, snapshot, budget, plan).Run();
+  if (problem.decisions.replace) return Follower(problem, ledger, plan).Run(snapshot, budget);
   for (const MoveUnderWay& move : policy.moves)
-    plan->replacement.ended.push_back({move.remove, "nodes are not replaced any more"});
+    plan->ended.push_back({move.remove, "nodes are not replaced any more"});
 }
 
 void UseRememberedMoves(const LoopMemory& memory, int64_t after_add_ms, int64_t now_ms,
@@ -285,10 +277,10 @@ void NoteMoves(const LoopPlan& plan, LoopMemory* memory) {
   if (plan.replacement.drains_took_ms.has_value()) memory->drains_took_ms = plan.replacement.drains_took_ms;
 }
 
-void EndStuckMoves(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget, LoopPlan* plan) {
-  const std::vector<MoveUnderWay>& moves = plan->replacement.moves;
+void EndStuckMoves(const LoopProblem& problem, const DrainPlan& drains, GrowthLedger* ledger,
+                   ReplacementPlan* plan) {
   const auto to_drain = [&](const MoveUnderWay& move) { return IsToDrain(move, problem.replacement.now_ms); };
-  if (std::any_of(moves.begin(), moves.end(), to_drain)) Follower(problem, snapshot, budget, plan).EndStuck();
+  if (absl::c_any_of(plan->moves, to_drain)) Follower(problem, ledger, plan).EndStuck(drains);
 }
 
 void NoteTimesOfMoves(const ReplacementPolicy& policy, const LoopMemory& memory, int64_t now_ms,

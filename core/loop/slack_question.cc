@@ -8,7 +8,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "core/cluster/node_kind.h"
-#include "core/drain/being_deleted.h"
 #include "core/loop/placeholder_pods.h"
 
 namespace loadline {
@@ -78,7 +77,7 @@ SlackRanking RankingOf(const LoopRanking& by, const std::optional<NodeCapacity>&
 
 }  // namespace
 
-SlackQuestion MakeSlackQuestion(const LoopProblem& problem, const CountsOfGroups& counts, GroupRooms rooms,
+SlackQuestion MakeSlackQuestion(const LoopProblem& problem, const GrowthLedger& ledger, GroupRooms rooms,
                                 const LoopPlan& plan, Snapshot* snapshot, GroupPositions* positions) {
   SlackQuestion question;
   question.cluster = problem.drain.cluster;
@@ -88,7 +87,7 @@ SlackQuestion MakeSlackQuestion(const LoopProblem& problem, const CountsOfGroups
   question.now_s = problem.drain.now_s;
   question.snapshot = [snapshot] { return snapshot; };
   question.named_machines = NamedAsMachines(*problem.drain.cluster, problem.drain.group_of);
-  question.max_new_nodes = NewNodesLeft(problem, plan);
+  question.max_new_nodes = ledger.NewNodesLeft();
   question.groups.emplace();
   for (const GroupIndex group : problem.groups.indices()) {
     const NodeGroup& of = problem.groups[group];
@@ -97,12 +96,12 @@ SlackQuestion MakeSlackQuestion(const LoopProblem& problem, const CountsOfGroups
     SlackGroup& added = question.groups->emplace_back();
     added.of = &of;
     added.empty = rooms.empty[group];
-    added.may_add = rooms.complete ? MayAdd(problem, counts, plan, group) : 0;
+    added.may_add = rooms.complete ? ledger.MayAdd(group) : 0;
     added.coming = std::move(rooms.coming[group]);
-    added.nodes = counts[group].registered + static_cast<int64_t>(added.coming.size());
+    added.nodes = ledger.counts[group].registered + static_cast<int64_t>(added.coming.size());
   }
-  question.waiting = ExpectedPodsOf(plan, problem.pending.size(), *snapshot, *positions);
-  question.leaving = NodesBeingDeleted(*problem.drain.cluster, problem.deleting, problem.drain.now_s);
+  question.waiting = ExpectedPodsOf(plan, ledger.facts->asked_pods, *snapshot, *positions);
+  question.leaving = ledger.facts->deleting;
   if (problem.ranking.has_value())
     question.ranking = RankingOf(*problem.ranking, plan.preferred_node, problem.groups, *positions);
   return question;

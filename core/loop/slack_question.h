@@ -15,7 +15,7 @@ namespace loadline {
 // Slack of the cluster with the pods that wait where they are expected, on nodes that are there, on their way
 // or new. `positions`: of the groups of the question, in LoopProblem::groups. All of it, and `snapshot`,
 // outlives the question.
-SlackQuestion MakeSlackQuestion(const LoopProblem& problem, const CountsOfGroups& counts, GroupRooms rooms,
+SlackQuestion MakeSlackQuestion(const LoopProblem& problem, const GrowthLedger& ledger, GroupRooms rooms,
                                 const LoopPlan& plan, Snapshot* snapshot,
                                 StrongVector<SlackGroupIndex, GroupIndex>* positions);
 

@@ -341,7 +341,7 @@ v1::LoopFleetAnswer EncodeLoopFleet(const LoopObservation& seen, const LoopFindi
   for (const std::string& warning : findings.warnings) {
     answer.add_warnings(Printable(warning, kMostWarningBytes));
   }
-  for (const std::string& warning : WarningsOfMaxima(problem)) {
+  for (const std::string& warning : WarningsOfMaxima(problem.maxima, problem.groups, problem.drain)) {
     answer.add_warnings(Printable(warning, kMostWarningBytes));
   }
   for (const LoopAction& action : actions) *answer.add_actions() = EncodeAction(action, seen);

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/expand/node_limits.h"
-#include "core/loop/loop_growth.h"
+#include "core/loop/loop_facts.h"
 #include "core/loop/loop_sizes.h"
 #include "core/loop/price_sums.h"
 #include "core/loop/small_groups.h"
@@ -37,7 +37,7 @@ namespace {
 
 // A group of which more nodes are on their way than can be: none of them is expected, and it does not grow.
 void HoldGroupsBeyondBounds(LoopProblem* problem, LeftOutList* left_out) {
-  const CountsOfGroups counts = CountNodes(*problem);
+  const CountsOfGroups counts = CountNodes(problem->drain, problem->groups);
   for (const GroupIndex i : counts.indices()) {
     if (counts[i].upcoming <= kMostUpcomingNodes) continue;
     NodeGroup& group = problem->groups[i];
@@ -52,7 +52,7 @@ void HoldGroupsBeyondBounds(LoopProblem* problem, LeftOutList* left_out) {
 // Nodes that the cluster has, and those that are on their way.
 int64_t NodesToBe(const LoopProblem& problem) {
   int64_t nodes = problem.drain.cluster->node_count();
-  for (const GroupCounts& group : CountNodes(problem)) nodes += group.upcoming;
+  for (const GroupCounts& group : CountNodes(problem.drain, problem.groups)) nodes += group.upcoming;
   return nodes;
 }
 

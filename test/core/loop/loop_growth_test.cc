@@ -45,19 +45,21 @@ class LoopGrowthTest : public ::testing::Test {
     const Slot slot{cluster_.state().slot_end() - 1};
     if (group.has_value()) problem_.drain.group_of.Set(slot, GroupIndex{*group});
   }
-  void Wait(const FitPod& pod, int64_t count) { plan_.waiting.push_back({cluster_.Incoming(pod), count}); }
+  void Wait(const FitPod& pod, int64_t count) { waiting_.push_back({cluster_.Incoming(pod), count}); }
 
-  CountsOfGroups Counts() {
+  LoopFacts Facts() {
     problem_.drain.cluster = &cluster_.state();
-    return CountNodes(problem_);
+    return LoopFacts(problem_);
   }
   GroupRooms Grow(WorkBudget budget = WorkBudget()) {
-    const CountsOfGroups counts = Counts();
     problem_.names = cluster_.names();
-    for (PendingPods& pods : plan_.waiting) pods.pod.names = cluster_.names();
+    for (PendingPods& pods : waiting_) pods.pod.names = cluster_.names();
     for (IncomingPod& daemon : problem_.daemons) daemon.names = cluster_.names();
     Snapshot snapshot(cluster_.state());
-    GroupRooms rooms = GrowForPods(problem_, counts, &snapshot, &budget, &plan_);
+    const LoopFacts facts = Facts();
+    GrowthLedger ledger(facts);
+    GroupRooms rooms = GrowForPods({problem_, waiting_, {}, &snapshot, &budget}, &ledger, &plan_);
+    growth_ = ledger.growth;
     EXPECT_EQ(snapshot.depth(), 0U);
     EXPECT_EQ(snapshot.node_end(), static_cast<int32_t>(cluster_.state().node_count()));
     return rooms;
@@ -65,7 +67,9 @@ class LoopGrowthTest : public ::testing::Test {
 
   FitCluster cluster_;
   LoopProblem problem_;
-  LoopPlan plan_;
+  std::vector<PendingPods> waiting_;
+  WaitingPodsPlan plan_;
+  std::vector<LoopGrowth> growth_;
 };
 
 TEST_F(LoopGrowthTest, NodesOfATargetThatAreNotThereAreOnTheirWay) {
@@ -79,7 +83,7 @@ TEST_F(LoopGrowthTest, NodesOfATargetThatAreNotThereAreOnTheirWay) {
   AddNode("a-1", 0);
   AddNode("a-2", 0);
   cluster_.Remove(Slot{5});
-  const CountsOfGroups counts = Counts();
+  const CountsOfGroups counts = Facts().counts;
   ASSERT_EQ(counts.size(), 3U);
   EXPECT_EQ(counts[GroupIndex{0}].registered, 2) << "the third one is gone";
   EXPECT_EQ(counts[GroupIndex{0}].upcoming, 3);
@@ -90,10 +94,12 @@ TEST_F(LoopGrowthTest, NodesOfATargetThatAreNotThereAreOnTheirWay) {
 }
 
 TEST_F(LoopGrowthTest, GrowthIsKeptByGroup) {
-  GrowthOf(GroupIndex{2}, &plan_).for_pods += 1;
-  GrowthOf(GroupIndex{0}, &plan_).for_slack += 2;
-  GrowthOf(GroupIndex{2}, &plan_).for_slack += 3;
-  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 0, 2}, LoopGrowth{GroupIndex{2}, 1, 3}));
+  const LoopFacts facts = Facts();
+  GrowthLedger ledger(facts);
+  ledger.Of(GroupIndex{2}).for_pods += 1;
+  ledger.Of(GroupIndex{0}).for_slack += 2;
+  ledger.Of(GroupIndex{2}).for_slack += 3;
+  EXPECT_THAT(ledger.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 0, 2}, LoopGrowth{GroupIndex{2}, 1, 3}));
 }
 
 // Two of the pods fill 800 of the first node, the third one is on the second.
@@ -105,7 +111,7 @@ TEST_F(LoopGrowthTest, PodsTakeTheirRoomOfNodesOnTheirWay) {
   EXPECT_THAT(rooms.empty, ElementsAre(RoomFor(1000, 1000, 10)));
   ASSERT_EQ(rooms.coming.size(), 1U);
   EXPECT_THAT(rooms.coming[GroupIndex{0}], ElementsAre(RoomFor(200, 800, 8), RoomFor(600, 900, 9)));
-  EXPECT_THAT(plan_.growth, IsEmpty());
+  EXPECT_THAT(growth_, IsEmpty());
   int64_t expected = 0;
   for (const ExpectedPlace& place : plan_.expected) {
     EXPECT_EQ(place.node, NodeIndex{-1});
@@ -126,7 +132,7 @@ TEST_F(LoopGrowthTest, NodesThatAreThereComeBeforeThoseOnTheirWayAndNewOnes) {
   const GroupRooms rooms = Grow();
   EXPECT_THAT(plan_.expected, UnorderedElementsAre(ExpectedPlace{0, 1, NodeIndex{0}},
                                                    ExpectedPlace{2, 1, NodeIndex{-1}, GroupIndex{0}}));
-  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1, 0}));
+  EXPECT_THAT(growth_, ElementsAre(LoopGrowth{GroupIndex{0}, 1, 0}));
   ASSERT_EQ(rooms.coming.size(), 1U);
   EXPECT_THAT(rooms.coming[GroupIndex{0}], ElementsAre(RoomFor(100, 970, 9), RoomFor(300, 980, 9)))
       << "first the one on its way, which the largest pod takes";
@@ -137,7 +143,7 @@ TEST_F(LoopGrowthTest, PodsTakeTheirRoomOfNewNodes) {
   AddGroup("g", /*target=*/0, 9);
   Wait(PodOf(400, 100), 3);
   const GroupRooms rooms = Grow();
-  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 2, 0}));
+  EXPECT_THAT(growth_, ElementsAre(LoopGrowth{GroupIndex{0}, 2, 0}));
   ASSERT_EQ(rooms.coming.size(), 1U);
   EXPECT_THAT(rooms.coming[GroupIndex{0}], UnorderedElementsAre(RoomFor(200, 800, 8), RoomFor(600, 900, 9)));
 }
@@ -150,7 +156,7 @@ TEST_F(LoopGrowthTest, DaemonsAreOnEveryNode) {
   EXPECT_THAT(rooms.empty, ElementsAre(RoomFor(900, 800, 9)));
   ASSERT_EQ(rooms.coming.size(), 1U);
   EXPECT_THAT(rooms.coming[GroupIndex{0}], ElementsAre(RoomFor(100, 800, 8), RoomFor(100, 800, 8)));
-  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1, 0}));
+  EXPECT_THAT(growth_, ElementsAre(LoopGrowth{GroupIndex{0}, 1, 0}));
 }
 
 TEST_F(LoopGrowthTest, PodsBelowTheCutoffHoldNoRoom) {
@@ -161,7 +167,7 @@ TEST_F(LoopGrowthTest, PodsBelowTheCutoffHoldNoRoom) {
   Wait(PodOf(600, 0), 1);
   Grow();
   EXPECT_THAT(plan_.expected, ElementsAre(ExpectedPlace{0, 1, NodeIndex{0}}));
-  EXPECT_THAT(plan_.growth, IsEmpty());
+  EXPECT_THAT(growth_, IsEmpty());
 }
 
 // One is there, one is on its way: two more make four.
@@ -171,7 +177,7 @@ TEST_F(LoopGrowthTest, AGroupThatHasAllOrNoneGrowsToItsMaximum) {
   AddNode("a", 0, {PodOf(1000, 0)});
   Wait(PodOf(900, 50), 2);
   const GroupRooms rooms = Grow();
-  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 2, 0}));
+  EXPECT_THAT(growth_, ElementsAre(LoopGrowth{GroupIndex{0}, 2, 0}));
   ASSERT_EQ(rooms.coming.size(), 1U);
   EXPECT_THAT(rooms.coming[GroupIndex{0}],
               ElementsAre(RoomFor(100, 950, 9), RoomFor(100, 950, 9), RoomFor(1000, 1000, 10)));
@@ -186,12 +192,10 @@ TEST_F(LoopGrowthTest, AGroupThatHasAllOrNoneWaitsWhereTheLimitOfAllDoesNotPermi
   Wait(PodOf(900, 0), 1);
   problem_.growth.max_new_nodes = 3;
   Grow();
-  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{GroupIndex{1}, 1, 0}));
-  plan_.growth.clear();
-  plan_.expected.clear();
+  EXPECT_THAT(growth_, ElementsAre(LoopGrowth{GroupIndex{1}, 1, 0}));
   problem_.growth.max_new_nodes = 4;
   Grow();
-  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 4, 0}));
+  EXPECT_THAT(growth_, ElementsAre(LoopGrowth{GroupIndex{0}, 4, 0}));
 }
 
 // Each pod wants one of the groups: alone each may grow, and by 4 + 1 nodes together only where all may.
@@ -206,12 +210,11 @@ TEST_F(LoopGrowthTest, AGroupThatHasAllOrNoneTakesNothingFromOthers) {
   }
   problem_.growth.max_new_nodes = 4;
   Grow();
-  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{GroupIndex{1}, 1, 0}));
+  EXPECT_THAT(growth_, ElementsAre(LoopGrowth{GroupIndex{1}, 1, 0}));
   EXPECT_THAT(plan_.scale_up.unplaced, ElementsAre(1, 0));
-  plan_.growth.clear();
   problem_.growth.max_new_nodes = 5;
   Grow();
-  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 4, 0}, LoopGrowth{GroupIndex{1}, 1, 0}));
+  EXPECT_THAT(growth_, ElementsAre(LoopGrowth{GroupIndex{0}, 4, 0}, LoopGrowth{GroupIndex{1}, 1, 0}));
   EXPECT_THAT(plan_.scale_up.unplaced, ElementsAre(0, 0));
 }
 
@@ -219,7 +222,7 @@ TEST_F(LoopGrowthTest, NodesOnTheirWayThatNobodyLookedAtAreSaidToLack) {
   AddGroup("g", /*target=*/2, 9);
   Wait(PodOf(400, 0), 1);
   EXPECT_FALSE(Grow(WorkBudget(0)).complete);
-  EXPECT_THAT(plan_.growth, IsEmpty());
+  EXPECT_THAT(growth_, IsEmpty());
 }
 
 // Three of 10 nodes are there and 2 on their way, and the plan adds one: 4 are left, of which all together
@@ -228,30 +231,32 @@ TEST_F(LoopGrowthTest, MayAddKeepsToTheMaximumOfTheGroupAndOfAll) {
   AddGroup("g", /*target=*/5, 10);
   AddGroup("other", /*target=*/0, 10);
   for (const char* const name : {"a", "b", "c"}) AddNode(name, 0);
-  const CountsOfGroups counts = Counts();
-  GrowthOf(GroupIndex{0}, &plan_).for_slack = 1;
-  GrowthOf(GroupIndex{1}, &plan_).for_utilization = 2;
-  EXPECT_EQ(NewNodesLeft(problem_, plan_), std::nullopt);
-  EXPECT_EQ(MayAdd(problem_, counts, plan_, GroupIndex{0}), 4);
-  EXPECT_EQ(MayAdd(problem_, counts, plan_, GroupIndex{1}), 8);
-  problem_.growth.max_new_nodes = 6;
-  EXPECT_EQ(NewNodesLeft(problem_, plan_), 3);
-  EXPECT_EQ(MayAdd(problem_, counts, plan_, GroupIndex{0}), 3);
+  LoopFacts facts = Facts();
+  GrowthLedger ledger(facts);
+  ledger.Of(GroupIndex{0}).for_slack = 1;
+  ledger.Of(GroupIndex{1}).for_utilization = 2;
+  EXPECT_EQ(ledger.NewNodesLeft(), std::nullopt);
+  EXPECT_EQ(ledger.MayAdd(GroupIndex{0}), 4);
+  EXPECT_EQ(ledger.MayAdd(GroupIndex{1}), 8);
+  facts.max_new_nodes = 6;
+  EXPECT_EQ(ledger.NewNodesLeft(), 3);
+  EXPECT_EQ(ledger.MayAdd(GroupIndex{0}), 3);
   problem_.groups[GroupIndex{0}].atomic = true;
-  EXPECT_EQ(MayAdd(problem_, counts, plan_, GroupIndex{0}), 0) << "all four or none";
-  problem_.growth.max_new_nodes = 7;
-  EXPECT_EQ(MayAdd(problem_, counts, plan_, GroupIndex{0}), 4);
-  problem_.growth.max_new_nodes = 2;
-  EXPECT_EQ(NewNodesLeft(problem_, plan_), 0) << "more are added already";
+  EXPECT_EQ(ledger.MayAdd(GroupIndex{0}), 0) << "all four or none";
+  facts.max_new_nodes = 7;
+  EXPECT_EQ(ledger.MayAdd(GroupIndex{0}), 4);
+  facts.max_new_nodes = 2;
+  EXPECT_EQ(ledger.NewNodesLeft(), 0) << "more are added already";
 }
 
 TEST_F(LoopGrowthTest, MayAddIsNothingWhereAGroupMayNotGrow) {
   AddGroup("g", /*target=*/0, 10);
-  const CountsOfGroups counts = Counts();
+  problem_.drain.cluster = &cluster_.state();
   const auto after = [&](void (*change)(LoopProblem*)) {
     LoopProblem changed = problem_;
     change(&changed);
-    return MayAdd(changed, counts, plan_, GroupIndex{0});
+    const LoopFacts facts(changed);
+    return GrowthLedger(facts).MayAdd(GroupIndex{0});
   };
   EXPECT_EQ(after([](LoopProblem*) {}), 10);
   EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[GroupIndex{0}].blocked_reason = "back-off"; }),
@@ -260,8 +265,7 @@ TEST_F(LoopGrowthTest, MayAddIsNothingWhereAGroupMayNotGrow) {
   EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[GroupIndex{0}].model.reset(); }), 0);
   EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[GroupIndex{0}].sized = true; }), 0);
   EXPECT_EQ(after([](LoopProblem* problem) { problem->decisions.scale_up = false; }), 0);
-  EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[GroupIndex{0}].target = 10; }), 10)
-      << "as counted before";
+  EXPECT_EQ(after([](LoopProblem* problem) { problem->groups[GroupIndex{0}].target = 10; }), 0);
 }
 
 // Slack knows the groups by other numbers: its first is our third.
@@ -270,22 +274,23 @@ TEST_F(LoopGrowthTest, SlackGetsWhatIsLeft) {
   AddGroup("b", /*target=*/0, 9);
   AddGroup("c", /*target=*/0, 5);
   problem_.groups[GroupIndex{1}].atomic = true;
-  const CountsOfGroups counts = Counts();
+  const LoopFacts facts = Facts();
+  GrowthLedger ledger(facts);
   const StrongVector<SlackGroupIndex, GroupIndex> positions = {GroupIndex{2}, GroupIndex{0}, GroupIndex{1}};
-  GrowthOf(GroupIndex{0}, &plan_).for_pods = 1;
-  plan_.slack.demands = {
+  ledger.Of(GroupIndex{0}).for_pods = 1;
+  const std::vector<SlackDemand> first = {
       {.class_name = "x",
        .nodes = 9,
        .placeholders = {},
        .groups = {{SlackGroupIndex{0}, 3}, {SlackGroupIndex{1}, 4}, {SlackGroupIndex{2}, 0}}},
       {.class_name = "y", .nodes = 4, .placeholders = {}, .groups = {{SlackGroupIndex{0}, 4}}}};
-  GrowForSlack(problem_, counts, positions, &plan_);
-  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1, 1}, LoopGrowth{GroupIndex{2}, 0, 5}));
-  plan_.slack.demands = {
+  GrowForSlack(first, positions, &ledger);
+  EXPECT_THAT(ledger.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1, 1}, LoopGrowth{GroupIndex{2}, 0, 5}));
+  const std::vector<SlackDemand> second = {
       {.class_name = "z", .nodes = 1, .placeholders = {}, .groups = {{SlackGroupIndex{2}, 1}}}};
-  GrowForSlack(problem_, counts, positions, &plan_);
-  EXPECT_THAT(plan_.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1, 1}, LoopGrowth{GroupIndex{1}, 0, 9},
-                                        LoopGrowth{GroupIndex{2}, 0, 5}))
+  GrowForSlack(second, positions, &ledger);
+  EXPECT_THAT(ledger.growth, ElementsAre(LoopGrowth{GroupIndex{0}, 1, 1}, LoopGrowth{GroupIndex{1}, 0, 9},
+                                         LoopGrowth{GroupIndex{2}, 0, 5}))
       << "one that has all or none grows as a whole";
 }
 
@@ -295,7 +300,7 @@ TEST_F(LoopGrowthTest, PodsFindTheNodesAgainThatWereAskedForThem) {
   Wait(PodOf(400, 1), 2);
   Wait(PodOf(300, 1), 4);
   const GroupRooms rooms = Grow();
-  EXPECT_THAT(plan_.growth, IsEmpty());
+  EXPECT_THAT(growth_, IsEmpty());
   EXPECT_THAT(plan_.scale_up.nodes, IsEmpty());
   int64_t expected = 0;
   for (const ExpectedPlace& place : plan_.expected) {
@@ -316,7 +321,7 @@ TEST_F(LoopGrowthTest, NodesOnTheirWayThatAreNotNeededStayEmpty) {
   Wait(PodOf(400, 1), 2);
   Wait(PodOf(300, 1), 4);
   const GroupRooms rooms = Grow();
-  EXPECT_THAT(plan_.growth, IsEmpty());
+  EXPECT_THAT(growth_, IsEmpty());
   EXPECT_THAT(rooms.used, ElementsAre(2, 0));
   EXPECT_THAT(rooms.coming[GroupIndex{0}], ElementsAre(RoomFor(0, 997, 7), RoomFor(0, 997, 7)));
   EXPECT_THAT(rooms.coming[GroupIndex{1}], ElementsAre(RoomFor(200, 1000, 10)));
@@ -329,8 +334,8 @@ TEST_F(LoopGrowthTest, NewNodesHaveRoomForPodsAsASchedulerSpreadsThem) {
   Wait(PodOf(600, 1), 1);
   Wait(PodOf(200, 1), 7);
   Grow();
-  ASSERT_EQ(plan_.growth.size(), 1U);
-  EXPECT_EQ(plan_.growth[0].for_pods, 3);
+  ASSERT_EQ(growth_.size(), 1U);
+  EXPECT_EQ(growth_[0].for_pods, 3);
 }
 
 TEST_F(LoopGrowthTest, RoomCostsNoMoreThanANodeForEachPodLeftOver) {
@@ -340,8 +345,8 @@ TEST_F(LoopGrowthTest, RoomCostsNoMoreThanANodeForEachPodLeftOver) {
   Wait(PodOf(500, 1), 20);
   Wait(PodOf(200, 1), 5);
   Grow();
-  ASSERT_EQ(plan_.growth.size(), 1U);
-  EXPECT_EQ(plan_.growth[0].for_pods, 11);
+  ASSERT_EQ(growth_.size(), 1U);
+  EXPECT_EQ(growth_[0].for_pods, 11);
 }
 
 TEST_F(LoopGrowthTest, MorePodsThanThatAreNotLeftOverForRoom) {
@@ -349,9 +354,9 @@ TEST_F(LoopGrowthTest, MorePodsThanThatAreNotLeftOverForRoom) {
   Wait(PodOf(600, 1), 1);
   Wait(PodOf(200, 1), 7);
   Grow();
-  ASSERT_EQ(plan_.growth.size(), 1U);
-  EXPECT_EQ(plan_.growth[0].for_pods, 2);
-  EXPECT_EQ(CountUnplaced(plan_), 0);
+  ASSERT_EQ(growth_.size(), 1U);
+  EXPECT_EQ(growth_[0].for_pods, 2);
+  EXPECT_EQ(CountUnplaced(plan_.scale_up), 0);
 }
 
 }  // namespace
