@@ -17,6 +17,8 @@
 namespace loadline {
 namespace {
 
+// The part of the rest of the budget; chosen as the parts of plan_loop.cc.
+constexpr double kForMoves = 0.5;
 // In a busy cluster each loop has another question. Chosen: a search in each minute takes little of the time.
 constexpr int64_t kSecondsBetweenBusySearches = 60;
 
@@ -99,9 +101,8 @@ class MoveBeginner {
   MoveBeginner(const LoopReplacement& policy, const DrainProblem& drain, NodeAllowance allowance,
                GrowthLedger* ledger, ReplacementPlan* plan)
       : policy_(policy),
-        cluster_(*drain.cluster),
         group_of_(drain.group_of),
-        groups_(ledger->facts->groups),
+        facts_(*ledger->facts),
         allowance_(std::move(allowance)),
         ledger_(*ledger),
         plan_(*plan) {}
@@ -141,7 +142,7 @@ class MoveBeginner {
     if (remembered_ + SizeOf(next) > kMostNodesOfMoves) return false;
     GrowthLedger with = ledger_;
     for (const GroupGrowthCount& add : move.add) {
-      if (groups_[add.group].atomic || with.MayAdd(add.group) < add.nodes) return false;
+      if (facts_.groups[add.group].atomic || with.MayAdd(add.group) < add.nodes) return false;
       with.Of(add.group).for_replacement += add.nodes;
     }
     return true;
@@ -154,14 +155,14 @@ class MoveBeginner {
     next.pays_within_ms = std::llround(plan_.saving_lasts_hours * 3'600'000);
     std::vector<int64_t> first;  // by addition: position of its first node in `came`
     for (const GroupGrowthCount& add : move.add) {
-      next.orders.push_back({groups_[add.group].name, add.nodes});
+      next.orders.push_back({facts_.groups[add.group].name, add.nodes});
       first.push_back(static_cast<int64_t>(next.came.size()));
       next.came.resize(next.came.size() + static_cast<size_t>(add.nodes), 0);
     }
-    for (const Slot slot : move.remove) next.remove.push_back(KeyOfNode(cluster_, slot));
+    for (const Slot slot : move.remove) next.remove.push_back(KeyOfNode(facts_.cluster, slot));
     for (const PodTransfer& pod : move.pods) {
       if (pod.placeholder) continue;  // slack finds another place for it
-      next.places.push_back({KeyOfPod(cluster_, pod.from, static_cast<size_t>(pod.position)),
+      next.places.push_back({KeyOfPod(facts_.cluster, pod.from, static_cast<size_t>(pod.position)),
                              TargetOf(move, pod.to, first, &next)});
     }
     std::sort(next.places.begin(), next.places.end(),
@@ -174,7 +175,7 @@ class MoveBeginner {
     for (size_t i = 0; to.is_new() && i < move.add.size(); ++i) {
       if (move.add[i].group == to.group) return first[i] + to.number - move.first_number[i];
     }
-    const uint64_t key = KeyOfNode(cluster_, to.slot);
+    const uint64_t key = KeyOfNode(facts_.cluster, to.slot);
     const auto known = std::find(next->onto.begin(), next->onto.end(), key);
     const int64_t at = static_cast<int64_t>(next->came.size()) + (known - next->onto.begin());
     if (known == next->onto.end()) next->onto.push_back(key);
@@ -182,9 +183,8 @@ class MoveBeginner {
   }
 
   const LoopReplacement& policy_;
-  const ClusterState& cluster_;
   const GroupsOfNodes& group_of_;
-  const NodeGroupSpan groups_;
+  const LoopFacts& facts_;
   NodeAllowance allowance_;
   GrowthLedger& ledger_;
   ReplacementPlan& plan_;
@@ -218,6 +218,9 @@ ConsolidationOptions OptionsOf(const LoopProblem& problem, const DrainProblem& d
 void BeginMoves(const LoopProblem& problem, const DrainProblem& drain, Consolidator* consolidator,
                 Snapshot* snapshot, WorkBudget* budget, GrowthLedger* ledger, LoopPlan* plan) {
   if (!MayBegin(problem, plan->replacement)) return;
+  Consolidator anew;
+  if (consolidator == nullptr) consolidator = &anew;
+  const WorkPhase phase(budget, kForMoves);
   BusyObjects busy = FindBusyObjects(problem.drain, *ledger, *plan, *snapshot);
   // While the delay after growth or removals is renewed again and again, the drains of a move would never
   // begin.

@@ -86,17 +86,15 @@ void GiveNumbers(int64_t last, std::vector<NodeToEmpty>* nodes) {
 
 }  // namespace
 
-void ChooseNodesToEmpty(const LoopProblem& problem, const GrowthLedger& ledger, const Snapshot& snapshot,
-                        LoopPlan* plan) {
-  if (!problem.decisions.downscale_order) return;
-  const std::vector<NodeToEmpty> by_load =
-      NodesByLoad(ledger, problem.drain.group_of, snapshot, plan->replacement);
+void ChooseNodesToEmpty(const absl::btree_map<uint64_t, int64_t>& numbers, const GroupsOfNodes& group_of,
+                        const GrowthLedger& ledger, const Snapshot& snapshot, LoopPlan* plan) {
+  const std::vector<NodeToEmpty> by_load = NodesByLoad(ledger, group_of, snapshot, plan->replacement);
   if (by_load.empty()) return;
   std::vector<NodeToEmpty> nodes = by_load;
   int64_t last = 0;
   for (NodeToEmpty& node : nodes) {
-    const auto known = problem.downscale_order.find(KeyOfNode(*problem.drain.cluster, node.slot));
-    if (known != problem.downscale_order.end()) node.number = known->second;
+    const auto known = numbers.find(KeyOfNode(ledger.facts->cluster, node.slot));
+    if (known != numbers.end()) node.number = known->second;
     last = std::max(last, node.number);
   }
   const bool comes = !ledger.growth.empty() || plan->batch_wait_ms.has_value() || ledger.AnyComes();

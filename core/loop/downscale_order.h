@@ -24,8 +24,9 @@ inline constexpr int64_t kMostDownscaleNumber = 1'000'000;
 // Each change is a write for each pod of the node. So a node keeps its number, new ones come behind, and all
 // get new ones only when most of the first quarter are not among the emptiest any more. While groups grow or
 // nodes are on their way nothing is added. Cost: O(nodes * log + pods of nodes without such pods).
-void ChooseNodesToEmpty(const LoopProblem& problem, const GrowthLedger& ledger, const Snapshot& snapshot,
-                        LoopPlan* plan);
+// `numbers`: LoopProblem::downscale_order.
+void ChooseNodesToEmpty(const absl::btree_map<uint64_t, int64_t>& numbers, const GroupsOfNodes& group_of,
+                        const GrowthLedger& ledger, const Snapshot& snapshot, LoopPlan* plan);
 
 // Takes note of it for the next loop.
 void NoteDownscaleOrder(const LoopPlan& plan, const ClusterState& cluster, LoopMemory* memory);

@@ -72,8 +72,7 @@ class Attempt {
         waiting_(question.waiting),
         result_{.way = way, .plan = {}, .ledger = before, .rooms = {}},
         plan_(result_.plan),
-        ledger_(result_.ledger),
-        counts_(ledger_.counts) {}
+        ledger_(result_.ledger) {}
 
   GrowthAttempt Run() && {
     snapshot_.Fork();
@@ -105,7 +104,7 @@ class Attempt {
     for (const GroupIndex group : facts_.groups.indices()) {
       if (!facts_.groups[group].model.has_value()) continue;
       const NodeGroup node = TemplateOf(facts_.groups[group], "/upcoming");
-      for (int64_t i = 0; i < counts_[group].upcoming; ++i) {
+      for (int64_t i = 0; i < ledger_.counts[group].upcoming; ++i) {
         if (!memory->Node(snapshot_)) {
           upcoming_.complete = false;
           return;
@@ -137,7 +136,7 @@ class Attempt {
     options.max_new_nodes = ledger_.NewNodesLeft();
     options.further = way().further;
     if (way().packs_upcoming && options.max_new_nodes.has_value()) {
-      for (const GroupCounts& count : counts_) *options.max_new_nodes += count.upcoming;
+      for (const GroupCounts& count : ledger_.counts) *options.max_new_nodes += count.upcoming;
     }
     plan_.scale_up = PlanScaleUp(&snapshot_, &fit_, waiting_, problem_.daemons, may_grow, options, budget_);
   }
@@ -200,11 +199,11 @@ class Attempt {
     for (const NodeGroup& group : *groups) highest = std::max(highest, group.priority);
     for (const GroupIndex group : facts_.groups.indices()) {
       const NodeGroup& of = facts_.groups[group];
-      if (counts_[group].upcoming == 0 || !of.model.has_value()) continue;
+      if (ledger_.counts[group].upcoming == 0 || !of.model.has_value()) continue;
       NodeGroup& upcoming = groups->emplace_back(TemplateOf(of, "/upcoming"));
       upcoming.usd_per_hour = 0;
       upcoming.target = 0;
-      upcoming.max_nodes = counts_[group].upcoming;
+      upcoming.max_nodes = ledger_.counts[group].upcoming;
       upcoming.priority = highest;
       coming_groups_.push_back(group);
     }
@@ -289,12 +288,12 @@ class Attempt {
     if (plan_.scale_up.nodes.empty() || problem_.ranking.has_value()) return;
     std::vector<ComingNodes> coming;
     std::vector<NodeGroup> on_their_way;
-    on_their_way.reserve(way().packs_upcoming ? counts_.size() : 0);  // they stay where they are
-    for (const GroupIndex group : counts_.indices()) {
-      const bool comes = way().packs_upcoming && counts_[group].upcoming > 0;
+    on_their_way.reserve(way().packs_upcoming ? ledger_.counts.size() : 0);  // they stay where they are
+    for (const GroupIndex group : ledger_.counts.indices()) {
+      const bool comes = way().packs_upcoming && ledger_.counts[group].upcoming > 0;
       if (!comes || !facts_.groups[group].model.has_value()) continue;
       on_their_way.push_back(TemplateOf(facts_.groups[group], "/upcoming"));
-      coming.push_back({&on_their_way.back(), counts_[group].upcoming});
+      coming.push_back({&on_their_way.back(), ledger_.counts[group].upcoming});
     }
     for (const PlannedNodes& nodes : plan_.scale_up.nodes) {
       coming.push_back({&facts_.groups[plan_.grown[nodes.group]], nodes.nodes});
@@ -324,8 +323,8 @@ class Attempt {
 
   void ExpectWherePacked() {
     if (!way().packs_upcoming) return;
-    StrongVector<GroupIndex, int64_t> unused(counts_.size(), 0);
-    for (const GroupIndex group : coming_groups_) unused[group] = counts_[group].upcoming;
+    StrongVector<GroupIndex, int64_t> unused(ledger_.counts.size(), 0);
+    for (const GroupIndex group : coming_groups_) unused[group] = ledger_.counts[group].upcoming;
     for (const PlannedNodes& nodes : packed_) {
       const GroupIndex group = coming_groups_[IndexOf(nodes.group) - plan_.grown.size()];
       EmptyNode room = result_.rooms.empty[group];
@@ -387,7 +386,6 @@ class Attempt {
   GrowthAttempt result_;
   WaitingPodsPlan& plan_;
   GrowthLedger& ledger_;
-  const CountsOfGroups& counts_;
   UpcomingNodes upcoming_;
   std::vector<GroupIndex> coming_groups_;  // that stand behind those that may grow
   std::vector<PlannedNodes> packed_;       // of these

@@ -5,17 +5,17 @@
 
 namespace loadline {
 
-void NoteKept(const LoopProblem& problem, const LoopPlan& plan, const SlackPlanner& slack,
-              LoopMemory* memory) {
+void NoteKept(NodeGroupSpan groups, std::span<const LoopSizing> sized, std::span<const SizeDecision> sizes,
+              const SlackPlanner* slack, LoopMemory* memory) {
   absl::erase_if(memory->sizes, [&](const auto& size) {
-    return std::none_of(problem.groups.begin(), problem.groups.end(),
+    return std::none_of(groups.begin(), groups.end(),
                         [&](const NodeGroup& group) { return group.name == size.first; });
   });
-  for (size_t i = 0; i < problem.sized.size(); ++i) {
-    memory->sizes[problem.sized[i].of.name] = plan.sizes[i].next;
+  for (size_t i = 0; i < sized.size(); ++i) {
+    memory->sizes[sized[i].of.name] = sizes[i].next;
   }
   memory->slack.reset();
-  if (problem.decisions.slack) memory->slack = slack.Kept();
+  if (slack != nullptr) memory->slack = slack->Kept();
 }
 
 void UseKeptSlack(const LoopMemory& memory, const LoopDecisions& decisions, SlackPlanner* slack) {

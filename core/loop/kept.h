@@ -2,15 +2,18 @@
 #ifndef LOADLINE_CORE_LOOP_KEPT_H_
 #define LOADLINE_CORE_LOOP_KEPT_H_
 
+#include <span>
+
 #include "core/loop/loop_memory.h"
 #include "core/loop/plan_loop.h"
 #include "core/slack/slack_planner.h"
 
 namespace loadline {
 
-// Takes note of what a plan leaves for the next one; `slack` has planned it.
-void NoteKept(const LoopProblem& problem, const LoopPlan& plan, const SlackPlanner& slack,
-              LoopMemory* memory);
+// Takes note of what a plan leaves for the next one; `slack` has planned it; nullptr: slack is left to
+// somebody else.
+void NoteKept(NodeGroupSpan groups, std::span<const LoopSizing> sized, std::span<const SizeDecision> sizes,
+              const SlackPlanner* slack, LoopMemory* memory);
 
 // A planner that keeps nothing yet takes over the slack that an earlier process kept.
 void UseKeptSlack(const LoopMemory& memory, const LoopDecisions& decisions, SlackPlanner* slack);

@@ -8,14 +8,10 @@
 namespace loadline {
 namespace {
 
-StrongVector<GroupIndex, bool> GroupsThatMayGrow(const LoopProblem& problem) {
-  StrongVector<GroupIndex, bool> may_grow;
-  for (const NodeGroup& of : problem.groups) {
-    const bool chosen_with = of.usd_per_hour.has_value() || problem.ranking.has_value();
-    may_grow.push_back(problem.decisions.scale_up && of.model.has_value() && chosen_with &&
-                       of.blocked_reason.empty() && !of.sized);
-  }
-  return may_grow;
+// Returns whether the group may grow for pods and slack. Groups are chosen by their prices, or are ranked.
+bool MayGrow(const NodeGroup& of, bool ranked) {
+  return of.model.has_value() && (of.usd_per_hour.has_value() || ranked) && of.blocked_reason.empty() &&
+         !of.sized;
 }
 
 StrongVector<GroupIndex, std::optional<int32_t>> BalanceSets(const std::optional<SimilarityRules>& rules,
@@ -57,10 +53,13 @@ LoopFacts::LoopFacts(const LoopProblem& problem)
       deleting(NodesBeingDeleted(cluster, problem.deleting, problem.drain.now_s)),
       leaving(deleting.begin(), deleting.end()),
       counts(CountNodes(problem.drain, groups)),
-      offers(OffersOf(problem)),
-      room(RoomBesideNodes(problem, offers)),
-      may_grow(GroupsThatMayGrow(problem)) {
+      offers(OffersOf(groups, problem.names, problem.scale_down.eligibility.utilization.gpu_labels)),
+      room(RoomBesideNodes(problem.maxima, problem.drain, offers, problem.names,
+                           problem.scale_down.eligibility.utilization.gpu_labels)),
+      may_grow(groups.size(), false) {
   if (problem.decisions.replace) nodes = NodesByKeyOf(cluster);
+  for (const GroupIndex group : groups.indices())
+    may_grow[group] = problem.decisions.scale_up && MayGrow(groups[group], problem.ranking.has_value());
   balance_sets = BalanceSets(problem.balance, *this);
 }
 

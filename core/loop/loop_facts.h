@@ -30,7 +30,7 @@ struct LoopFacts {
   const ClusterState& cluster;
   NodeGroupSpan groups;
   NodeLimit max_new_nodes;  // of all groups together
-  // So many of LoopPlan::waiting were asked about. Those behind them run on nodes that are being deleted.
+  // The number of LoopPlan::waiting that were asked about. Those behind them run on nodes being deleted.
   size_t asked_pods;
   std::vector<Slot> deleting;         // see NodesBeingDeleted()
   absl::flat_hash_set<Slot> leaving;  // the same nodes, to look them up

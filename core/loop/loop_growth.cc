@@ -1,12 +1,10 @@
 #include "core/loop/loop_growth.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <numeric>
 #include <utility>
 
 #include "core/expand/look_ahead.h"
-#include "core/expand/node_limits.h"
 #include "core/loop/growth_attempt.h"
 
 namespace loadline {
@@ -63,10 +61,13 @@ bool SparesMaxima(const GrowthLedger& ledger, std::span<const NodeMaximum> maxim
   });
 }
 
+bool MayGrowToMinimum(const NodeGroup& group) {
+  return group.model.has_value() && group.blocked_reason.empty() && !group.sized;
+}
+
 }  // namespace
 
 GroupRooms GrowForPods(const GrowthQuestion& question, GrowthLedger* ledger, WaitingPodsPlan* plan) {
-  const LoopProblem& problem = question.problem;
   const auto attempt = [&](const GrowthWay& way) { return TryGrowth(question, *ledger, way); };
   const auto take = [&](GrowthAttempt&& from) {
     *plan = std::move(from.plan);
@@ -74,11 +75,12 @@ GroupRooms GrowForPods(const GrowthQuestion& question, GrowthLedger* ledger, Wai
     return std::move(from.rooms);
   };
   const FurtherPods further =
-      problem.looks_ahead ? FurtherPodsOf(ledger->facts->cluster.node_count()) : FurtherPods();
+      question.problem.looks_ahead ? FurtherPodsOf(ledger->facts->cluster.node_count()) : FurtherPods();
   GrowthAttempt best = attempt({.further = further});
-  if (best.plan.scale_up.cost_alone.has_value() && !SparesMaxima(best.ledger, problem.maxima))
+  if (best.plan.scale_up.cost_alone.has_value() && !SparesMaxima(best.ledger, question.problem.maxima))
     best = attempt({});
-  if (best.plan.scale_up.nodes.empty() || best.plan.scale_up.cut_short || problem.ranking.has_value())
+  if (best.plan.scale_up.nodes.empty() || best.plan.scale_up.cut_short ||
+      question.problem.ranking.has_value())
     return take(std::move(best));
   const WorkPhase phase(question.budget, kForFurtherAttempts);
   if (ledger->AnyComes()) {
@@ -92,7 +94,7 @@ GroupRooms GrowForPods(const GrowthQuestion& question, GrowthLedger* ledger, Wai
     if (best.left_as_scheduled <= waiting * kLeftForLaterPercent / 100) break;
     GrowthAttempt roomier = attempt({best.way.packs_upcoming, reserve, best.way.further});
     if (!IsValid(roomier, best)) break;
-    if (IsWorthIt(problem.groups, roomier, best)) best = std::move(roomier);
+    if (IsWorthIt(ledger->facts->groups, roomier, best)) best = std::move(roomier);
   }
   return take(std::move(best));
 }
@@ -111,6 +113,20 @@ void GrowForSlack(std::span<const SlackDemand> demands,
       const bool whole = ledger->facts->groups[group].atomic;
       ledger->Of(group).for_slack += whole ? most : std::min(nodes.nodes, most);
     }
+  }
+}
+
+void GrowToMinima(GrowthLedger* ledger) {
+  for (const GroupIndex index : ledger->counts.indices()) {
+    const NodeGroup& group = ledger->facts->groups[index];
+    const int64_t missing = group.min_nodes - ledger->NodesOf(index);
+    if (missing <= 0 || !MayGrowToMinimum(group)) continue;
+    int64_t& upcoming = ledger->counts[index].upcoming;
+    const int64_t most = std::min(ledger->NodesWithinLimits(index), kMostUpcomingNodes - upcoming);
+    const int64_t added = group.atomic ? most : std::min(missing, most);
+    if (added <= 0) continue;
+    upcoming += added;
+    ledger->Of(index).for_minimum = added;
   }
 }
 

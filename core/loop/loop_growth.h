@@ -1,4 +1,5 @@
-// Plans which groups grow: for pending pods, and for slack on top of that.
+// Plans which groups grow: to their minimum (--enforce-node-group-min-size), for pods that wait, and for
+// slack on top of that.
 #ifndef LOADLINE_CORE_LOOP_LOOP_GROWTH_H_
 #define LOADLINE_CORE_LOOP_LOOP_GROWTH_H_
 
@@ -59,6 +60,12 @@ int64_t CountUnplaced(const ScaleUpPlan& plan);
 // LoopProblem::groups.
 void GrowForSlack(std::span<const SlackDemand> demands,
                   const StrongVector<SlackGroupIndex, GroupIndex>& positions, GrowthLedger* ledger);
+
+// Adds what groups lack of their minimum to those on their way, and to the growth; in the order of the
+// groups, as far as all limits permit. Groups that are sized keep their minimum by themselves. A group needs
+// a template and must not be blocked; it needs no price. One that has all of its nodes or none gets all, or
+// none. Source: ScaleUpToNodeGroupMinSize() of Cluster Autoscaler.
+void GrowToMinima(GrowthLedger* ledger);
 
 }  // namespace loadline
 

@@ -12,8 +12,9 @@
 namespace loadline {
 namespace {
 
-CountedNode OfferOfNode(const LoopProblem& problem, const NodeShape& node) {
-  return {OfferOf(node, problem.names, problem.scale_down.eligibility.utilization.gpu_labels), &node.labels};
+CountedNode OfferOfNode(const NodeShape& node, const ResourceNames& names,
+                        std::span<const std::string> gpu_labels) {
+  return {OfferOf(node, names, gpu_labels), &node.labels};
 }
 
 // Returns whether the maxima count a node. The stated offer of a virtual node is nobody's machine.
@@ -34,25 +35,27 @@ StrongVector<GroupIndex, std::vector<const Labels*>> LabelsOfGroups(const DrainP
 
 }  // namespace
 
-OffersOfGroups OffersOf(const LoopProblem& problem) {
-  OffersOfGroups offers(problem.groups.size());
-  for (const GroupIndex group : offers.indices()) {
-    if (!problem.groups[group].model.has_value()) continue;
-    offers[group] = OfferOfNode(problem, problem.groups[group].model->shape);
+OffersOfGroups OffersOf(NodeGroupSpan groups, const ResourceNames& names,
+                        std::span<const std::string> gpu_labels) {
+  OffersOfGroups offers(groups.size());
+  for (const GroupIndex group : groups.indices()) {
+    if (!groups[group].model.has_value()) continue;
+    offers[group] = OfferOfNode(groups[group].model->shape, names, gpu_labels);
     offers[group]->group = group;
   }
   return offers;
 }
 
-ResourceRoom RoomBesideNodes(const LoopProblem& problem, const OffersOfGroups& offers) {
-  ResourceRoom room(problem.maxima);
+ResourceRoom RoomBesideNodes(std::span<const NodeMaximum> maxima, const DrainProblem& drain,
+                             const OffersOfGroups& offers, const ResourceNames& names,
+                             std::span<const std::string> gpu_labels) {
+  ResourceRoom room({maxima.begin(), maxima.end()});
   if (room.unlimited()) return room;
-  const DrainProblem& drain = problem.drain;
   for (int32_t i = 0; i < drain.cluster->slot_end(); ++i) {
     const Slot slot{i};
     if (!IsCounted(drain, slot)) continue;
-    CountedNode offer = OfferOfNode(problem, drain.cluster->node_shape(slot));
-    // Where its GPUs are not there yet, its group says how many will be.
+    CountedNode offer = OfferOfNode(drain.cluster->node_shape(slot), names, gpu_labels);
+    // Its group says how many GPUs will be there where they are not yet.
     const std::optional<GroupIndex> group = drain.group_of[slot];
     if (!offer.gpu_type.empty() && offer.gpus == 0 && group.has_value() && offers[*group].has_value())
       offer.gpus = offers[*group]->gpus;

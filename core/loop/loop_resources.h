@@ -14,11 +14,14 @@ namespace loadline {
 
 // By group: one new node; nullopt: it has no template.
 using OffersOfGroups = StrongVector<GroupIndex, std::optional<CountedNode>>;
-// The offers refer to labels of `problem`.
-OffersOfGroups OffersOf(const LoopProblem& problem);
+// The offers refer to labels of `groups`.
+OffersOfGroups OffersOf(NodeGroupSpan groups, const ResourceNames& names,
+                        std::span<const std::string> gpu_labels);
 
 // Returns what the nodes that are there leave of the maxima. Cost: O(nodes) where there is a limit.
-ResourceRoom RoomBesideNodes(const LoopProblem& problem, const OffersOfGroups& offers);
+ResourceRoom RoomBesideNodes(std::span<const NodeMaximum> maxima, const DrainProblem& drain,
+                             const OffersOfGroups& offers, const ResourceNames& names,
+                             std::span<const std::string> gpu_labels);
 
 // Returns a sentence for each maximum that selects nodes of a group but not the template of its new nodes.
 // Cost: O(maxima with a selector * nodes).

@@ -134,9 +134,7 @@ std::optional<std::string> CheckMove(const LoopProblem& problem, const MoveNodes
       entry.from = *snapshot->FindSlot(slot);
       entry.shape = snapshot->ShapeOf(cluster.pods(slot).pods()[position].shape);
       entry.key = KeyOfPod(cluster, slot, position);
-      const auto place = std::lower_bound(move->places.begin(), move->places.end(), entry.key,
-                                          [](const auto& at, uint64_t key) { return at.pod < key; });
-      if (place != move->places.end() && place->pod == entry.key)
+      if (const MoveUnderWay::Place* const place = PlaceOf(*move, entry.key))
         entry.target = static_cast<size_t>(place->target);
       entry.name = std::string(cluster.pods(slot).name(position));
       terms.Disturb(pod.usd);

@@ -17,18 +17,13 @@ using Phase = MoveUnderWay::Phase;
 // Collects what one move reserves.
 class HoldMaker {
  public:
-  explicit HoldMaker(const LoopFacts& facts) : facts_(facts), cluster_(facts.cluster) {
+  explicit HoldMaker(const LoopFacts& facts) : facts_(facts) {
     holds_.on_the_way.resize(facts.groups.size());
   }
 
   void Add(const MoveUnderWay& move) {
-    size_t at = 0;
-    for (const MoveUnderWay::Order& order : move.orders) {
-      const auto first = move.came.begin() + static_cast<int64_t>(at);
-      at += static_cast<size_t>(order.nodes);
-      if (const auto group = GroupNamed(facts_.groups, order.group))
-        holds_.on_the_way[*group] += std::count(first, first + order.nodes, 0U);
-    }
+    for (const auto& [group, missing] : MissingNodes(facts_.groups, move))
+      holds_.on_the_way[group] += missing;
     if (move.phase == Phase::kGivingBack) return GiveBack(move);
     const std::vector<Slot> targets = TargetsOf(facts_.nodes, move);
     for (const Slot slot : targets) {
@@ -44,31 +39,30 @@ class HoldMaker {
  private:
   void GiveBack(const MoveUnderWay& move) {
     for (const Slot slot : FindAll(facts_.nodes, move.came)) {
-      if (!facts_.leaving.contains(slot) && IsEmptyNode(cluster_, slot))
+      if (!facts_.leaving.contains(slot) && IsEmptyNode(facts_.cluster, slot))
         holds_.replaced.push_back({slot, {}});
     }
   }
 
   void AddOld(const MoveUnderWay& move, Slot slot, const std::vector<Slot>& targets) {
-    const NodePods& pods = cluster_.pods(slot);
+    const NodePods& pods = facts_.cluster.pods(slot);
     ReplacedNode node{slot, {}};
     for (size_t i = 0; i < pods.pods().size(); ++i) {
-      const MoveUnderWay::Place* const place = PlaceOf(move, KeyOfPod(cluster_, slot, i));
+      const MoveUnderWay::Place* const place = PlaceOf(move, KeyOfPod(facts_.cluster, slot, i));
       if (place == nullptr) continue;
       const Slot to = targets[static_cast<size_t>(place->target)];
       if (to == kNoSlot) continue;
       const bool ordered = move.phase == Phase::kOrdered;
       holds_.reserved.push_back({slot, static_cast<int32_t>(i), to, ordered});
-      const PodShape& shape = cluster_.pod_shapes()[pods.pods()[i].shape];
+      const PodShape& shape = facts_.cluster.pod_shapes()[pods.pods()[i].shape];
       node.hints.push_back({pods.uid(i).empty() ? absl::StrCat(shape.namespace_name, "/", pods.name(i))
                                                 : std::string(pods.uid(i)),
-                            std::string(cluster_.name(to))});
+                            std::string(facts_.cluster.name(to))});
     }
     if (move.phase == Phase::kDraining) holds_.replaced.push_back(std::move(node));
   }
 
   const LoopFacts& facts_;
-  const ClusterState& cluster_;
   MoveHolds holds_;
 };
 

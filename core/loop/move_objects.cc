@@ -59,6 +59,18 @@ const MoveUnderWay::Place* PlaceOf(const MoveUnderWay& move, uint64_t pod) {
   return place == move.places.end() || place->pod != pod ? nullptr : &*place;
 }
 
+std::vector<std::pair<GroupIndex, int64_t>> MissingNodes(NodeGroupSpan groups, const MoveUnderWay& move) {
+  std::vector<std::pair<GroupIndex, int64_t>> missing;
+  auto first = move.came.begin();
+  for (const MoveUnderWay::Order& order : move.orders) {
+    const auto end = first + order.nodes;
+    if (const auto group = GroupNamed(groups, order.group))
+      missing.emplace_back(*group, std::count(first, end, 0U));
+    first = end;
+  }
+  return missing;
+}
+
 std::optional<GroupIndex> GroupNamed(NodeGroupSpan groups, const std::string& name) {
   for (const GroupIndex group : groups.indices()) {
     if (groups[group].name == name) return group;

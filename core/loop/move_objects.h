@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -28,6 +29,9 @@ std::vector<Slot> FindAll(const NodesByKey& nodes, const std::vector<uint64_t>& 
 // Returns the targets of MoveUnderWay::Place; kNoSlot: one that has not arrived, or is gone.
 std::vector<Slot> TargetsOf(const NodesByKey& nodes, const MoveUnderWay& move);
 std::optional<GroupIndex> GroupNamed(NodeGroupSpan groups, const std::string& name);
+
+// Returns the nodes that were ordered for the move and have not come, by order: of groups that are there.
+std::vector<std::pair<GroupIndex, int64_t>> MissingNodes(NodeGroupSpan groups, const MoveUnderWay& move);
 
 // Under which a pod is remembered: its UID, else its name.
 uint64_t KeyOfPod(const ClusterState& cluster, Slot slot, size_t position);

@@ -9,7 +9,6 @@
 #include "core/loop/downscale_order.h"
 #include "core/loop/loop_growth.h"
 #include "core/loop/loop_sizes.h"
-#include "core/loop/minimum_growth.h"
 #include "core/loop/move_holds.h"
 #include "core/loop/placeholder_pods.h"
 #include "core/loop/replacement.h"
@@ -24,15 +23,14 @@ namespace {
 // cheaper growth uses up whatever it gets, and slack and drains must be planned all the same.
 constexpr double kForGrowth = 0.5;
 constexpr double kForSlack = 0.5;
-constexpr double kForMoves = 0.5;
 
-std::vector<PendingPods> AllThatWait(const LoopProblem& problem, const LoopFacts& facts) {
-  std::vector<PendingPods> waiting = problem.pending;
+std::vector<PendingPods> AllThatWait(std::vector<PendingPods> waiting, const ResourceNames& names,
+                                     const LoopFacts& facts) {
   for (PendingPods& pods : waiting) {
     if (GivesWay(TraitsOf(pods.pod.shape))) pods.count = 0;
   }
   for (PendingPods& pods : PodsOfNodesBeingDeleted(facts.cluster, facts.deleting)) {
-    pods.pod.names = problem.names;
+    pods.pod.names = names;
     waiting.push_back(std::move(pods));
   }
   return waiting;
@@ -90,13 +88,6 @@ std::unique_ptr<DrainProblem> ScaleDownProblem(const LoopProblem& problem, const
   return drain;
 }
 
-void LookForMoves(const LoopProblem& problem, const DrainProblem& drain, Consolidator* consolidator,
-                  Snapshot* snapshot, WorkBudget* budget, GrowthLedger* ledger, LoopPlan* plan) {
-  Consolidator anew;
-  const WorkPhase phase(budget, kForMoves);
-  BeginMoves(problem, drain, consolidator != nullptr ? consolidator : &anew, snapshot, budget, ledger, plan);
-}
-
 // The pods that new nodes are planned for, by position.
 std::vector<size_t> PodsOfNewNodes(const ScaleUpPlan& plan) {
   std::vector<size_t> positions;
@@ -115,20 +106,26 @@ std::vector<size_t> PodsOfUpcomingNodes(const std::vector<ExpectedPlace>& expect
   return positions;
 }
 
-// Plans growth for pods, unless it waits for further ones.
-GroupRooms PlanGrowth(const GrowthQuestion& question, GrowthLedger* ledger, LoopPlan* plan) {
+// Plans growth for the pods that have their turn, and lets it wait for further ones.
+GroupRooms PlanGrowth(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget,
+                      GrowthLedger* ledger, LoopPlan* plan) {
+  DeferredPods out_of_turn = TakeOutOfTurn(problem.turn, &plan->waiting);
+  const std::vector<Slot> untainted = NodesOfSizes(problem.sized, plan->sizes, &SizeDecision::untaint);
+  const GrowthQuestion question{problem, plan->waiting, untainted, snapshot, budget};
   GroupRooms rooms;
   {
-    const WorkPhase phase(question.budget, kForGrowth);
+    const WorkPhase phase(budget, kForGrowth);
     rooms = GrowForPods(question, ledger, plan);
   }
-  plan->batch_wait_ms = BatchWaitMs(question.problem.batch, PodsOfNewNodes(plan->scale_up),
-                                    PodsOfUpcomingNodes(plan->expected));
+  plan->batch_wait_ms =
+      BatchWaitMs(problem.batch, PodsOfNewNodes(plan->scale_up), PodsOfUpcomingNodes(plan->expected));
   if (plan->batch_wait_ms.has_value()) {
     ledger->ForgetPods();
   } else {
     SwapForLess(question, ledger, plan, &rooms);
   }
+  plan->next_turn = NextTurn(problem.turn, plan->waiting, plan->scale_up);
+  PutBack(problem.turn, std::move(out_of_turn), &plan->waiting, &plan->scale_up);
   return rooms;
 }
 
@@ -156,8 +153,7 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
   const LoopFacts facts(problem);
   GrowthLedger ledger(facts);
   LoopPlan plan;
-  plan.waiting = AllThatWait(problem, facts);
-  DeferredPods out_of_turn = TakeOutOfTurn(problem.turn, &plan.waiting);
+  plan.waiting = AllThatWait(problem.pending, problem.names, facts);
   FollowMoves(problem, snapshot, budget, &ledger, &plan.replacement);
   MoveHolds holds = HoldsOf(facts, plan.replacement.moves);
   plan.sizes = DecideSizes(problem.sized, problem.decisions.scale_up, problem.drain.now_s * 1000, ledger);
@@ -166,10 +162,7 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
   PlaceReserved(facts.cluster, holds, snapshot);
   GrowForUtilization(problem.sized, plan.sizes, &ledger);
   if (problem.enforce_minima && problem.decisions.scale_up) GrowToMinima(&ledger);
-  const std::vector<Slot> untainted = NodesOfSizes(problem.sized, plan.sizes, &SizeDecision::untaint);
-  GroupRooms rooms = PlanGrowth({problem, plan.waiting, untainted, snapshot, budget}, &ledger, &plan);
-  plan.next_turn = NextTurn(problem.turn, plan.waiting, plan.scale_up);
-  PutBack(problem.turn, std::move(out_of_turn), &plan.waiting, &plan.scale_up);
+  GroupRooms rooms = PlanGrowth(problem, snapshot, budget, &ledger, &plan);
   if (problem.decisions.slack) {
     StrongVector<SlackGroupIndex, GroupIndex> positions;
     const SlackQuestion question =
@@ -184,7 +177,7 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
   if (problem.decisions.scale_down) {
     std::unique_ptr<DrainProblem> drain =
         ScaleDownProblem(problem, ledger, plan, planners.slack->State(), snapshot, budget);
-    LookForMoves(problem, *drain, planners.consolidator, snapshot, budget, &ledger, &plan);
+    BeginMoves(problem, *drain, planners.consolidator, snapshot, budget, &ledger, &plan);
     drain->groups_grow = groups_grow();
     if (!plan.replacement.begun.empty()) holds = HoldsOf(facts, plan.replacement.moves);
     HoldInDrains(holds, drain.get());
@@ -194,7 +187,8 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
     TellEndOfDelays(problem.groups, problem.scale_down.deletion.timers, *plan.scale_down_problem,
                     &plan.scale_down);
     EndStuckMoves(problem, plan.scale_down, &ledger, &plan.replacement);
-    ChooseNodesToEmpty(problem, ledger, *snapshot, &plan);
+    if (problem.decisions.downscale_order)
+      ChooseNodesToEmpty(problem.downscale_order, problem.drain.group_of, ledger, *snapshot, &plan);
     ExpectWhereDrained(*plan.scale_down_problem, plan.scale_down, planners.slack);
   }
   plan.no_scale_down = WhyNoScaleDown(problem.decisions, groups_grow());

@@ -170,7 +170,7 @@ enum class NoScaleDown {
 };
 absl::string_view Name(NoScaleDown why);
 
-// What becomes of the pods that wait.
+// The plan for the pods that wait.
 struct WaitingPodsPlan {
   std::vector<ExpectedPlace> expected;
   ScaleUpPlan scale_up;                           // positions are those of LoopPlan::waiting and of `grown`

@@ -38,7 +38,6 @@ class Follower {
         cluster_(*problem.drain.cluster),
         now_ms_(problem.replacement.now_ms),
         facts_(*ledger->facts),
-        nodes_(facts_.nodes),
         ledger_(*ledger),
         plan_(*plan) {}
 
@@ -91,7 +90,8 @@ class Follower {
     const LoopReplacement& policy = problem_.replacement;
     switch (move->phase) {
       case Phase::kOrdered:
-        if (FindAll(nodes_, move->came).size() + static_cast<size_t>(Missing(*move)) < move->came.size()) {
+        if (FindAll(facts_.nodes, move->came).size() + static_cast<size_t>(Missing(*move)) <
+            move->came.size()) {
           End(move, "a node that had come for it is gone");
         } else if (Missing(*move) == 0) {
           Check(snapshot, budget, move);
@@ -103,7 +103,7 @@ class Follower {
         }
         return true;
       case Phase::kDraining:
-        if (FindAll(nodes_, move->remove).empty()) {
+        if (FindAll(facts_.nodes, move->remove).empty()) {
           Rest(*move);
           if (!move->orders.empty()) plan_.drains_took_ms = std::max<int64_t>(0, now_ms_ - move->at_ms);
           plan_.ended.push_back({move->remove, ""});
@@ -124,9 +124,9 @@ class Follower {
 
   // Returns whether a pod that has yet to move had its place on a node that is gone.
   bool HasLostAPlace(const MoveUnderWay& move) const {
-    const std::vector<Slot> targets = TargetsOf(nodes_, move);
+    const std::vector<Slot> targets = TargetsOf(facts_.nodes, move);
     if (std::find(targets.begin(), targets.end(), kNoSlot) == targets.end()) return false;
-    for (const Slot slot : FindAll(nodes_, move.remove)) {
+    for (const Slot slot : FindAll(facts_.nodes, move.remove)) {
       for (size_t i = 0; i < cluster_.pods(slot).pods().size(); ++i) {
         const MoveUnderWay::Place* const place = PlaceOf(move, KeyOfPod(cluster_, slot, i));
         if (place != nullptr && targets[static_cast<size_t>(place->target)] == kNoSlot) return true;
@@ -137,7 +137,7 @@ class Follower {
 
   // Returns why an old node of the move has to stay, where none of them leaves or is about to.
   const DrainKeep* WhatHoldsUp(const MoveUnderWay& move, const DrainPlan& drains) const {
-    const std::vector<Slot> old = FindAll(nodes_, move.remove);
+    const std::vector<Slot> old = FindAll(facts_.nodes, move.remove);
     const auto is_old = [&](Slot slot) { return absl::c_linear_search(old, slot); };
     if (absl::c_any_of(old, [&](Slot slot) { return facts_.leaving.contains(slot); })) return nullptr;
     if (absl::c_any_of(drains.remove, [&](const DrainRemoval& of) { return is_old(of.slot); }))
@@ -155,14 +155,14 @@ class Follower {
   }
 
   bool HasEmptyOnes(const MoveUnderWay& move) const {
-    const std::vector<Slot> came = FindAll(nodes_, move.came);
+    const std::vector<Slot> came = FindAll(facts_.nodes, move.came);
     return std::any_of(came.begin(), came.end(), [&](Slot slot) { return IsEmptyNode(cluster_, slot); });
   }
 
   void Check(Snapshot* snapshot, WorkBudget* budget, MoveUnderWay* move) {
     // One whose order was refused has waited for long enough, whenever that was.
     plan_.nodes_took_ms = std::clamp<int64_t>(now_ms_ - move->at_ms, 0, problem_.replacement.node_wait_ms);
-    const MoveNodes nodes{FindAll(nodes_, move->remove), TargetsOf(nodes_, *move)};
+    const MoveNodes nodes{FindAll(facts_.nodes, move->remove), TargetsOf(facts_.nodes, *move)};
     // The load of a daily peak may have fallen since. What it has cost to bring the nodes is spent.
     const double lasts_hours =
         std::max(plan_.saving_lasts_hours, static_cast<double>(move->pays_within_ms) / 3'600'000);
@@ -179,18 +179,8 @@ class Follower {
     move->phase = Phase::kGivingBack;
     move->at_ms = now_ms_;
     move->places.clear();
-    TakeBackMissing(*move);
-  }
-
-  void TakeBackMissing(const MoveUnderWay& move) {
-    size_t at = 0;
-    for (const MoveUnderWay::Order& order : move.orders) {
-      const auto first = move.came.begin() + static_cast<int64_t>(at);
-      const int64_t missing = std::count(first, first + order.nodes, 0U);
-      at += static_cast<size_t>(order.nodes);
-      const std::optional<GroupIndex> group = GroupNamed(facts_.groups, order.group);
-      if (group.has_value()) ledger_.TakeBackNodes(*group, missing);
-    }
+    for (const auto& [group, missing] : MissingNodes(facts_.groups, *move))
+      ledger_.TakeBackNodes(group, missing);
   }
 
   // Its nodes are left alone for some time.
@@ -198,7 +188,8 @@ class Follower {
     auto& resting = plan_.resting_since_ms;
     for (const auto* keys : {&move.came, &move.onto, &move.remove}) {
       for (const uint64_t key : *keys) {
-        if (key != 0 && nodes_.contains(key) && resting.size() < kMostRestingNodes) resting[key] = now_ms_;
+        if (key != 0 && facts_.nodes.contains(key) && resting.size() < kMostRestingNodes)
+          resting[key] = now_ms_;
       }
     }
   }
@@ -207,7 +198,7 @@ class Follower {
   void BackOff(const MoveUnderWay& move) {
     auto& given_up = plan_.given_up;
     for (const uint64_t key : move.remove) {
-      if (!nodes_.contains(key) || given_up.size() >= kMostRestingNodes) continue;
+      if (!facts_.nodes.contains(key) || given_up.size() >= kMostRestingNodes) continue;
       GivenUpMoves& moves = given_up[key];
       ++moves.count;
       moves.last_ms = now_ms_;
@@ -218,7 +209,6 @@ class Follower {
   const ClusterState& cluster_;
   const int64_t now_ms_;
   const LoopFacts& facts_;
-  const NodesByKey& nodes_;
   GrowthLedger& ledger_;
   ReplacementPlan& plan_;
   absl::flat_hash_set<uint64_t> claimed_;

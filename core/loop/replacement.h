@@ -36,7 +36,8 @@ void EndStuckMoves(const LoopProblem& problem, const DrainPlan& drains, GrowthLe
 // window. A move uses only nodes and groups that are at rest, see busy.h, whatever happens elsewhere. Begins
 // the first wave, as far as the limits allow, and grows groups for it. While other nodes are added or
 // removed, nothing begins during a delay after that. Sets the bill if the whole cluster is at rest. `drain`:
-// the question of this loop. Cost: that of FindBusyObjects(), MarkWanted() and Consolidator::Plan().
+// the question of this loop. `consolidator`: the planner that remembers failed attempts; nullptr: none does.
+// Takes half of the budget. Cost: that of FindBusyObjects(), MarkWanted() and Consolidator::Plan().
 void BeginMoves(const LoopProblem& problem, const DrainProblem& drain, Consolidator* consolidator,
                 Snapshot* snapshot, WorkBudget* budget, GrowthLedger* ledger, LoopPlan* plan);
 

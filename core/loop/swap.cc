@@ -136,8 +136,7 @@ class Swap {
 
 void SwapForLess(const GrowthQuestion& question, GrowthLedger* ledger, WaitingPodsPlan* plan,
                  GroupRooms* rooms) {
-  const LoopProblem& problem = question.problem;
-  if (plan->scale_up.nodes.empty() || problem.ranking.has_value()) return;
+  if (plan->scale_up.nodes.empty() || question.problem.ranking.has_value()) return;
   if (plan->scale_up.cut_short || !rooms->complete) return;
   NodeCounts given_up = MayBeGivenUp(*ledger, *rooms);
   const auto none = [&] {
@@ -147,7 +146,8 @@ void SwapForLess(const GrowthQuestion& question, GrowthLedger* ledger, WaitingPo
   const WorkPhase phase(question.budget, kForSwap);
   const Swap swap(question, *ledger, *plan);
   for (const GroupIndex group : given_up.indices()) {
-    if (given_up[group] > 0 && problem.looks_ahead && swap.IsForFurtherPods(group)) given_up[group] = 0;
+    if (given_up[group] > 0 && question.problem.looks_ahead && swap.IsForFurtherPods(group))
+      given_up[group] = 0;
   }
   if (none()) return;
   const Attempt anew = swap.PlanWithout(given_up);

@@ -87,14 +87,14 @@ void KeepEqualShares(LoopMemory* memory) {
   for (size_t i = kMostPurchases; i < by_rank.size(); ++i) memory->purchases.erase(by_rank[i].second);
 }
 
-std::string TextOf(const VainGrowth& vain, const LoopProblem& problem, int64_t now_ms) {
-  const PodShape& shape = problem.pending[vain.pods].pod.shape;
+std::string TextOf(const VainGrowth& vain, const PodShape& shape, NodeGroupSpan groups,
+                   const ClusterState& cluster, int64_t now_ms) {
   const std::optional<PodOwner>& owner = TraitsOf(shape).owner;
   const std::string node =
-      vain.node == Slot{-1} ? "a node that" : absl::StrCat("node ", problem.drain.cluster->name(vain.node));
+      vain.node == Slot{-1} ? "a node that" : absl::StrCat("node ", cluster.name(vain.node));
   return absl::StrCat(
-      "node group ", problem.groups[vain.group].name, ": ", node, " came for pods of ", shape.namespace_name,
-      "/", owner.has_value() ? owner->name : "a pod without owner", " and does not take them",
+      "node group ", groups[vain.group].name, ": ", node, " came for pods of ", shape.namespace_name, "/",
+      owner.has_value() ? owner->name : "a pod without owner", " and does not take them",
       vain.reason.empty() ? "" : absl::StrCat(" (", vain.reason, ")"), ": it does not grow for them for ",
       DurationText(vain.until_ms - now_ms), " unless the node or what new nodes will be changes");
 }
@@ -159,7 +159,8 @@ std::vector<std::string> TextsOf(std::span<const VainGrowth> vain, const LoopPro
                                  int64_t now_ms) {
   std::vector<std::string> texts;
   for (const VainGrowth& of : vain.first(std::min(vain.size(), kMostVainTexts))) {
-    texts.push_back(TextOf(of, problem, now_ms));
+    texts.push_back(
+        TextOf(of, problem.pending[of.pods].pod.shape, problem.groups, *problem.drain.cluster, now_ms));
   }
   if (vain.size() > texts.size()) {
     texts.push_back(absl::StrCat("node groups do not grow for ", vain.size() - texts.size(),

@@ -201,7 +201,8 @@ bool TestedLoop::Decide(WorkBudget* budget) {
   NoteMoves(plan_, &leader_->memory);
   NoteGrowthForPods(problem_, plan_, NowMs(), &leader_->memory);
   NoteDownscaleOrder(plan_, seen_.state(), &leader_->memory);
-  NoteKept(problem_, plan_, leader_->slack, &leader_->memory);
+  NoteKept(problem_.groups, problem_.sized, plan_.sizes, problem_.decisions.slack ? &leader_->slack : nullptr,
+           &leader_->memory);
   StateDeletionCosts();
   const std::vector<LoopAction> actions =
       ActionsOf(view_.observation(), findings_, plan_, seen_.state(), options_, NowMs(), &leader_->memory);

@@ -98,7 +98,7 @@ v1::LoopFleetAnswer FleetTurn::Finish(const LoopProblem& problem, const LoopPlan
   for (std::string& text : TextsOf(vain_, problem, fleet_.now_ms))
     findings_.warnings.push_back(std::move(text));
   NoteDownscaleOrder(plan, cluster, &memory_);
-  NoteKept(problem, plan, slack, &memory_);
+  NoteKept(problem.groups, problem.sized, plan.sizes, problem.decisions.slack ? &slack : nullptr, &memory_);
   const std::vector<LoopAction> actions =
       ActionsOf(fleet_.seen, findings_, plan, cluster, fleet_.options, fleet_.now_ms, &memory_);
   v1::LoopFleetAnswer answer = EncodeLoopFleet(fleet_.seen, findings_, problem, plan, actions);

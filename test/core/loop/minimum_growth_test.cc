@@ -1,6 +1,4 @@
 // Groups below their minimum: --enforce-node-group-min-size.
-#include "core/loop/minimum_growth.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
