@@ -1,6 +1,5 @@
 // Looks for moves, and begins with those that may be carried out now.
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -152,7 +151,6 @@ class MoveBeginner {
     MoveUnderWay next;
     next.phase = move.add.empty() ? MoveUnderWay::Phase::kDraining : MoveUnderWay::Phase::kOrdered;
     next.at_ms = next.ordered_ms = policy_.now_ms;
-    next.pays_within_ms = std::llround(plan_.saving_lasts_hours * 3'600'000);
     std::vector<int64_t> first;  // by addition: position of its first node in `came`
     for (const GroupGrowthCount& add : move.add) {
       next.orders.push_back({facts_.groups[add.group].name, add.nodes});

@@ -13,19 +13,15 @@
 namespace loadline {
 namespace {
 
-// Pods for which no group grows keep moves back for so long after the first of them arrived. Chosen: Cluster
-// Autoscaler's --max-node-provision-time, after which no node that was ordered for them is awaited any more.
-constexpr int64_t kLongestWantedMs = 15 * 60 * 1'000;
-
-// Returns the pods for which no existing node has room, each kind once, without those that have waited for a
-// group to grow for longer than kLongestWantedMs.
+// Returns the pods for which no existing node has room, each kind once, without those that have waited for
+// longer than kLongestWantedMs and that growth has tried in vain.
 std::vector<PendingPods> PodsWithoutNode(const LoopProblem& problem, const LoopPlan& plan) {
   std::vector<bool> without(plan.waiting.size(), false);
   const std::vector<int64_t>& unplaced = plan.scale_up.unplaced;
   for (size_t i = 0; i < unplaced.size(); ++i) {
-    const bool of_leaving_node = i >= problem.pending.size();
-    const bool wanted = of_leaving_node || problem.batch.AgesOf(i).first_ms <= kLongestWantedMs;
-    without[i] = unplaced[i] > 0 && wanted;
+    const bool is_tried = i < problem.pending.size() && !plan.scale_up.cut_short;
+    const bool waits_for_good = is_tried && problem.batch.AgesOf(i).first_ms > kLongestWantedMs;
+    without[i] = unplaced[i] > 0 && !waits_for_good;
   }
   for (const PlannedNodes& nodes : plan.scale_up.nodes) {
     for (const PodCount& pods : nodes.pods) without[static_cast<size_t>(pods.pods)] = true;

@@ -2,6 +2,8 @@
 #ifndef LOADLINE_CORE_LOOP_BUSY_H_
 #define LOADLINE_CORE_LOOP_BUSY_H_
 
+#include <cstdint>
+
 #include "absl/container/flat_hash_set.h"
 #include "core/base/work_budget.h"
 #include "core/cluster/snapshot.h"
@@ -9,6 +11,10 @@
 #include "core/loop/plan_loop.h"
 
 namespace loadline {
+
+// Pods for which no group grows keep moves back for so long after the first of them arrived. Chosen: Cluster
+// Autoscaler's --max-node-provision-time, after which no node that was ordered for them is awaited any more.
+inline constexpr int64_t kLongestWantedMs = 15 * 60 * 1'000;
 
 // The groups and nodes that are not at rest.
 struct BusyObjects {
@@ -33,10 +39,10 @@ BusyObjects FindBusyObjects(const DrainProblem& drain, const GrowthLedger& ledge
                             const Snapshot& snapshot);
 
 // Marks the groups whose new nodes suit pods that wait for a node that does not exist yet. Pods that have
-// waited for 15 minutes and for which no group grows mark none: what a move frees may serve them, and it
-// would otherwise wait as long as they do. Nobody knows about a group without a model. If the budget ends, no
-// group is known to be at rest. The snapshot is as before when the call returns. Cost: O(kinds of pods
-// without a node * groups).
+// waited for kLongestWantedMs and for which no group grows mark none, unless the plan of growth was cut
+// short: what a move frees may serve them, and it would otherwise wait as long as they do. Nobody knows about
+// a group without a model. If the budget ends, no group is known to be at rest. The snapshot is as before
+// when the call returns. Cost: O(kinds of pods without a node * groups).
 void MarkWanted(const LoopProblem& problem, const LoopPlan& plan, Snapshot* snapshot, WorkBudget* budget,
                 BusyObjects* busy);
 

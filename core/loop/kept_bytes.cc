@@ -13,7 +13,20 @@
 namespace loadline {
 namespace {
 
-int64_t ReadAmount(StateReader* in) { return static_cast<int64_t>(in->Below(uint64_t{kMaxAmount} + 1)); }
+void WriteAmounts(const CpuMemory& amounts, StateWriter* out) {
+  out->Number(static_cast<uint64_t>(amounts.cpu));
+  out->Number(static_cast<uint64_t>(amounts.memory));
+}
+
+// Amounts up to 2^62.
+int64_t ReadAmount(StateReader* in) { return static_cast<int64_t>(in->Below((uint64_t{1} << 62) + 1)); }
+
+CpuMemory ReadAmounts(StateReader* in) {
+  CpuMemory amounts;
+  amounts.cpu = ReadAmount(in);
+  amounts.memory = ReadAmount(in);
+  return amounts;
+}
 
 void WriteSize(const GroupState& size, StateWriter* out) {
   out->Number(size.cached_node.has_value() ? 1 : 0);
@@ -73,16 +86,6 @@ KeptSlack::Group ReadGroup(StateReader* in) {
 }
 
 }  // namespace
-
-void WriteAmounts(const CpuMemory& amounts, StateWriter* out) {
-  out->Number(static_cast<uint64_t>(amounts.cpu));
-  out->Number(static_cast<uint64_t>(amounts.memory));
-}
-
-CpuMemory ReadAmounts(StateReader* in) {
-  const int64_t cpu = ReadAmount(in);
-  return {cpu, ReadAmount(in)};
-}
 
 void WriteSizes(const absl::btree_map<std::string, GroupState>& sizes, size_t most_bytes, StateWriter* out) {
   std::string entries;

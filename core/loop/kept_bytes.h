@@ -13,10 +13,6 @@
 
 namespace loadline {
 
-// Amounts in [0, kMaxAmount].
-void WriteAmounts(const CpuMemory& amounts, StateWriter* out);
-CpuMemory ReadAmounts(StateReader* in);
-
 // In at most so many bytes: the last groups by name are left out.
 void WriteSizes(const absl::btree_map<std::string, GroupState>& sizes, size_t most_bytes, StateWriter* out);
 absl::btree_map<std::string, GroupState> ReadSizes(StateReader* in);

@@ -27,14 +27,9 @@ CpuMemory LoadOf(const ClusterState& cluster, std::span<const PendingPods> waiti
 RestingLoad FollowLoad(const std::optional<RestingLoad>& before, const CpuMemory& load, double payback_hours,
                        int64_t now_ms);
 
-// Notes the load in RestingLoad::hours. Cost: O(hours).
-void FollowHours(const CpuMemory& load, int64_t now_ms, RestingLoad* resting);
-
 // Returns for how many hours a saving is expected to last: `payback_hours` at least; otherwise as long as the
-// load has been constant or, seen by the hour, between 90 and 105 percent of its highest amount in the last
-// two hours. In steps that double, so that questions stay alike, and a week at most. If nothing else is
-// known, a state lasts, in the median, for as long again as it has lasted. A load that follows the hours of a
-// day a little is never constant, but nodes that hold its daily peak are needed again.
+// load has been constant, in steps that double, so that questions stay alike, and a week at most. If nothing
+// else is known, a state lasts, in the median, for as long again as it has lasted.
 double SavingLastsHours(double payback_hours, const std::optional<RestingLoad>& load, int64_t now_ms);
 
 // Lets moves pay for what they cost within the time for which a saving is expected to last. If that is more

@@ -31,7 +31,6 @@ void ForgetFutureTimes(int64_t now_ms, LoopMemory* memory) {
     memory->load->since_ms = std::min(memory->load->since_ms, now_ms);
     if (auto& away_ms = memory->load->away_since_ms; away_ms.has_value())
       away_ms = std::min(*away_ms, now_ms);
-    memory->load->last_ms = std::min(memory->load->last_ms, now_ms);
   }
   for (auto& [node, tried_ms] : memory->soft_taint_tried_ms) tried_ms = std::min(tried_ms, now_ms);
   for (auto& [of, purchase] : memory->purchases) {

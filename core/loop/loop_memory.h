@@ -56,7 +56,6 @@ struct MoveUnderWay {
   Phase phase = Phase::kOrdered;
   int64_t at_ms = 0;           // since when it is in this phase
   int64_t ordered_ms = 0;      // when `orders` were asked for; 0: not known, and no node counts as theirs
-  int64_t pays_within_ms = 0;  // for so long its saving was expected to last when it began; 0: not known
   std::vector<Order> orders;   // by group in the order of the question
   std::vector<uint64_t> came;  // in the order of `orders`; 0: not yet
   std::vector<uint64_t> onto;  // other nodes that take pods
@@ -71,21 +70,11 @@ struct GivenUpMoves {
   int64_t last_ms = 0;
   friend bool operator==(const GivenUpMoves&, const GivenUpMoves&) = default;
 };
-// The load within one hour.
-struct HourOfLoad {
-  int64_t hour = 0;      // since 1970
-  int64_t known_ms = 0;  // for so much of it the load is known, > 0
-  CpuMemory sum;         // over these milliseconds: of millicores and of MiB
-  friend bool operator==(const HourOfLoad&, const HourOfLoad&) = default;
-};
 // A load that does not change, see load_rest.h.
 struct RestingLoad {
   CpuMemory load;  // the sum of the requests of the cluster's pods at since_ms
   int64_t since_ms = 0;
   std::optional<int64_t> away_since_ms;  // the start of a deviation that is still short
-  CpuMemory last;                        // in the last loop, at last_ms
-  int64_t last_ms = 0;
-  std::vector<HourOfLoad> hours;  // of the last week, in ascending order
   friend bool operator==(const RestingLoad&, const RestingLoad&) = default;
 };
 // A node is left alone for at most so long after moves were given up. Chosen as kMostVainMs is.
@@ -131,7 +120,6 @@ inline constexpr size_t kMostNodesOfMoves = 10'000;  // came, onto and remove of
 inline constexpr size_t kMostPodsOfMoves = 10'000;
 // The most nodes that were added by moves, or took their pods, and are left alone for some time.
 inline constexpr size_t kMostRestingNodes = 5'000;
-inline constexpr int64_t kMostHoursOfLoad = 7 * 24 + 1;  // a week, and the hour of now
 
 // The most nodes that are to become empty first.
 inline constexpr size_t kMostNodesToEmpty = 100;

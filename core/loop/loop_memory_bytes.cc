@@ -77,7 +77,6 @@ void WriteMove(const MoveUnderWay& move, StateWriter* out) {
   out->Number(static_cast<uint64_t>(move.phase));
   out->Number(static_cast<uint64_t>(move.at_ms));
   out->Number(static_cast<uint64_t>(move.ordered_ms));
-  out->Number(static_cast<uint64_t>(move.pays_within_ms));
   out->Number(move.orders.size());
   for (const MoveUnderWay::Order& order : move.orders) {
     out->Text(order.group);
@@ -99,7 +98,6 @@ MoveUnderWay ReadMove(int version, StateReader* in) {
   // a move that has ended, those come that are created after its end. An order that was refused has the time
   // 0.
   move.ordered_ms = version >= 7 ? in->Time() : move.at_ms;
-  if (version >= 9) move.pays_within_ms = in->Time();
   const uint64_t orders = in->Below(kMostNodesOfMoves + 1);
   uint64_t nodes = 0;
   for (uint64_t i = 0; i < orders && in->ok(); ++i) {
@@ -145,36 +143,19 @@ void ReadGivenUp(StateReader* in, absl::btree_map<uint64_t, GivenUpMoves>* given
 void WriteLoad(const std::optional<RestingLoad>& load, StateWriter* out) {
   out->Number(load.has_value() ? 1 : 0);
   if (!load.has_value()) return;
-  WriteAmounts(load->load, out);
+  out->Number(static_cast<uint64_t>(load->load.cpu));
+  out->Number(static_cast<uint64_t>(load->load.memory));
   out->Number(static_cast<uint64_t>(load->since_ms));
   out->Optional(load->away_since_ms);
-  WriteAmounts(load->last, out);
-  out->Number(static_cast<uint64_t>(load->last_ms));
-  out->Number(load->hours.size());
-  for (const HourOfLoad& hour : load->hours) {
-    out->Number(static_cast<uint64_t>(hour.hour));
-    out->Number(static_cast<uint64_t>(hour.known_ms - 1));
-    WriteAmounts(hour.sum, out);
-  }
 }
 
-std::optional<RestingLoad> ReadLoad(int version, StateReader* in) {
+std::optional<RestingLoad> ReadLoad(StateReader* in) {
   if (in->Below(2) == 0) return std::nullopt;
   RestingLoad load;
-  load.load = ReadAmounts(in);
+  load.load.cpu = static_cast<int64_t>(in->Below(uint64_t{kMaxAmount} + 1));
+  load.load.memory = static_cast<int64_t>(in->Below(uint64_t{kMaxAmount} + 1));
   load.since_ms = in->Time();
   load.away_since_ms = in->Optional();
-  load.last = version < 9 ? load.load : ReadAmounts(in);
-  load.last_ms = version < 9 ? load.since_ms : in->Time();
-  if (version < 9) return load;
-  const uint64_t hours = in->Below(static_cast<uint64_t>(kMostHoursOfLoad) + 1);
-  for (uint64_t i = 0; i < hours && in->ok(); ++i) {
-    HourOfLoad& hour = load.hours.emplace_back();
-    hour.hour = in->Time();
-    hour.known_ms = 1 + static_cast<int64_t>(in->Below(3'600'000));
-    hour.sum = ReadAmounts(in);
-    if (i > 0 && hour.hour <= load.hours[i - 1].hour) in->Fail();
-  }
   return load;
 }
 
@@ -301,7 +282,7 @@ absl::StatusOr<LoopMemory> DecodeLoopMemory(absl::string_view bytes) {
     ReadPurchases(&in, &memory);
     ReadGivenUp(&in, &memory.given_up);
   }
-  if (version >= 8) memory.load = ReadLoad(version, &in);
+  if (version >= 8) memory.load = ReadLoad(&in);
   ReadTimes(kMostTimers, &in, &memory.unneeded_since_s);
   if (!in.ok() || !in.AtEnd()) return refused("is made up: it holds what no state holds");
   return memory;

@@ -12,7 +12,7 @@
 namespace loadline {
 
 // 4 bytes "LLLM", the version, a checksum of what follows, and that: keys of 8 bytes, numbers as varints.
-inline constexpr int kLoopMemoryVersion = 9;
+inline constexpr int kLoopMemoryVersion = 8;
 // The oldest version that is read, so that a new program can continue from the memory of an old one. It has
 // no sizes, slack, soft taints and purchases.
 inline constexpr int kOldestLoopMemoryVersion = 4;

@@ -163,9 +163,7 @@ class Follower {
     // One whose order was refused has waited for long enough, whenever that was.
     plan_.nodes_took_ms = std::clamp<int64_t>(now_ms_ - move->at_ms, 0, problem_.replacement.node_wait_ms);
     const MoveNodes nodes{FindAll(facts_.nodes, move->remove), TargetsOf(facts_.nodes, *move)};
-    // The load of a daily peak may have fallen since. What it has cost to bring the nodes is spent.
-    const double lasts_hours =
-        std::max(plan_.saving_lasts_hours, static_cast<double>(move->pays_within_ms) / 3'600'000);
+    const double lasts_hours = plan_.saving_lasts_hours;
     if (const auto why = CheckMove(problem_, nodes, lasts_hours, snapshot, budget, move))
       return End(move, *why);
     move->phase = Phase::kDraining;
@@ -238,7 +236,6 @@ void FollowMoves(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* bud
     const double payback_hours = policy.options.payback_hours;
     const CpuMemory load = LoadOf(*problem.drain.cluster, problem.pending);
     plan->load = FollowLoad(policy.load, load, payback_hours, policy.now_ms);
-    FollowHours(load, policy.now_ms, &*plan->load);
     plan->saving_lasts_hours = SavingLastsHours(payback_hours, plan->load, policy.now_ms);
   }
   if (policy.moves.empty()) return;

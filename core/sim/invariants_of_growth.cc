@@ -81,7 +81,7 @@ void InvariantChecker::CheckGrowthForMoves(const SimGrowth& growth) {
   };
   if (absl::c_any_of(world_.nodes(), is_new)) return;
   const int64_t settled_ms = world_.now_ms() - settings.new_pod_scale_up_delay_s * 1000 - kTriedMs;
-  const int64_t wanted_ms = world_.now_ms() - settings.new_pod_scale_up_delay_s * 1000 - kWantedMs;
+  const int64_t wanted_ms = world_.now_ms() - kWantedMs;
   for (const SimWorkloadIndex workload : ready_.indices()) {
     if (!Waits(workload, settled_ms) || Waits(workload, wanted_ms) || !WouldTake(group, workload)) continue;
     Violation("D13", absl::StrCat(text, "while a pod of ", world_.workload(workload).name, " waits"));

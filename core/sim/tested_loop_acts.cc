@@ -4,6 +4,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
+#include "core/loop/busy.h"
 #include "core/loop/replacement.h"
 #include "core/sim/tested_loop.h"
 
@@ -169,6 +170,7 @@ void TestedLoop::NoteNextTime() {
   if (plan_.batch_wait_ms.has_value()) note_ms(NowMs() + *plan_.batch_wait_ms);
   if (!problem_.decisions.replace) return;
   NoteTimesOfMoves(problem_.replacement, leader_->memory, NowMs(), note_ms);
+  for (const PodAges& ages : problem_.batch.ages) note_ms(NowMs() + kLongestWantedMs + 1 - ages.first_ms);
   // Nothing is asked while moves are carried out.
   const std::optional<int64_t> next_s = leader_->consolidator.next_s();
   if (next_s.has_value() && plan_.replacement.moves.empty()) note_ms(std::max(*next_s * 1000, NowMs() + 1));

@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/fleet/state_coder.h"
-#include "core/loop/kept_bytes.h"
 #include "core/slack/slack_options.h"
 
 namespace loadline {
@@ -49,7 +48,6 @@ LoopMemory EverythingRemembered() {
   memory.moves.push_back({.phase = MoveUnderWay::Phase::kDraining,
                           .at_ms = kNowMs - 5,
                           .ordered_ms = kNowMs - 6,
-                          .pays_within_ms = 5'400'000,
                           .orders = {{"g", 2}},
                           .came = {3, 0},
                           .onto = {UINT64_MAX},
@@ -57,13 +55,8 @@ LoopMemory EverythingRemembered() {
                           .places = {{10, 0}, {11, 2}}});
   memory.resting_since_ms = {{8, kNowMs - 6}};
   memory.given_up = {{8, {.count = 3, .last_ms = kNowMs - 7}}};
-  memory.load = {.load = {.cpu = 7, .memory = int64_t{1} << 62},
-                 .since_ms = kNowMs - 8,
-                 .away_since_ms = kNowMs - 9,
-                 .last = {.cpu = 8, .memory = 9},
-                 .last_ms = kNowMs - 1,
-                 .hours = {{.hour = 7, .known_ms = 1, .sum = {10, 11}},
-                           {.hour = 8, .known_ms = 3'600'000, .sum = {int64_t{1} << 62, 0}}}};
+  memory.load = {
+      .load = {.cpu = 7, .memory = int64_t{1} << 62}, .since_ms = kNowMs - 8, .away_since_ms = kNowMs - 9};
   memory.nodes_took_ms = 90'000;
   memory.downscale_order = {{7, 1}, {3, 2}};
   memory.drains_took_ms = 600'000;
@@ -117,8 +110,8 @@ TEST(LoopMemoryBytesTest, WhatIsDamagedIsRefused) {
   }
   EXPECT_FALSE(DecodeLoopMemory(bytes + '\0').ok());
   std::string later = bytes;
-  later[4] = 10;
-  EXPECT_THAT(DecodeLoopMemory(later).status().message(), HasSubstr("has version 10, and 4 to 9 are read"));
+  later[4] = 9;
+  EXPECT_THAT(DecodeLoopMemory(later).status().message(), HasSubstr("has version 9, and 4 to 8 are read"));
   EXPECT_THAT(DecodeLoopMemory("LLFS").status().message(), HasSubstr("is no state of a loop"));
 }
 
@@ -155,35 +148,6 @@ std::string PayloadBeforeVersion7(const LoopMemory& memory) {
          payload.substr(static_cast<size_t>(at) + 1);
 }
 
-// The memory of one move, without the time within which it pays.
-std::string PayloadBeforeVersion9(LoopMemory memory) {
-  memory.moves[0].pays_within_ms = 0;
-  std::string payload = PayloadOf(memory);
-  memory.moves[0].pays_within_ms = 1;
-  const std::string other = PayloadOf(memory);
-  payload.erase(std::mismatch(payload.begin(), payload.end(), other.begin()).first);
-  return payload;
-}
-
-// Version 8 knew nothing of the hours of the load, and not within which time a move pays.
-TEST(LoopMemoryBytesTest, TheConstantLoadOfVersion8IsRead) {
-  LoopMemory memory = EverythingRemembered();
-  memory.unneeded_since_s.clear();
-  memory.moves[0].pays_within_ms = 0;
-  memory.load->hours.clear();
-  memory.load->last = memory.load->load;
-  memory.load->last_ms = memory.load->since_ms;
-  StateWriter hours;
-  WriteAmounts(memory.load->last, &hours);
-  hours.Number(static_cast<uint64_t>(memory.load->last_ms));
-  hours.Number(0);
-  std::string payload = PayloadBeforeVersion9(memory);
-  payload.resize(payload.size() - 1 - hours.bytes().size());  // behind them: no nodes that are not needed
-  const absl::StatusOr<LoopMemory> read = DecodeLoopMemory(WithVersion(8, payload + '\0'));
-  ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_TRUE(*read == memory);
-}
-
 // A program that is renewed starts from the memory of the one before. Version 7 knew nothing of the constant
 // load, version 6 nothing of purchases, of moves that were given up and of times of orders, version 5
 // nothing of soft taints, version 4 nothing of sizes and slack either. Behind them is only what is not needed
@@ -192,8 +156,7 @@ TEST(LoopMemoryBytesTest, VersionsBeforeAreRead) {
   LoopMemory memory = EverythingRemembered();
   memory.unneeded_since_s.clear();
   memory.load.reset();
-  memory.moves[0].pays_within_ms = 0;
-  const std::string seventh = PayloadBeforeVersion9(memory);
+  const std::string seventh = PayloadOf(memory);
   const absl::StatusOr<LoopMemory> read =
       DecodeLoopMemory(WithVersion(7, seventh.substr(0, seventh.size() - 1)));
   ASSERT_TRUE(read.ok()) << read.status();
