@@ -2,6 +2,7 @@ package clusterapi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -146,6 +147,17 @@ func (f *found) there(counting *unstructured.Unstructured) int {
 	return max(int(counted), len(f.providerIDs()))
 }
 
+// running returns how many machines have become nodes.
+func (f *found) running() int {
+	nodes := 0
+	for _, machine := range f.live() {
+		if machine.nodeName() != "" {
+			nodes++
+		}
+	}
+	return nodes
+}
+
 // waiting returns the machines that have no instance yet, or failed to become one, those that failed first.
 func (f *found) waiting(target int) []object {
 	leaving := f.leaving(target)
@@ -167,11 +179,14 @@ func (f *found) waiting(target int) []object {
 // the marks are taken back.
 func (p *Provider) shrink(ctx context.Context, f *found, scaled *unstructured.Unstructured, going []object,
 	target int) error {
-	stale, err := f.staleMarks(going, target)
-	if err != nil {
-		return err
+	var stale []object
+	if len(f.live()) > target { // else Cluster API deletes nothing
+		var err error
+		if stale, err = f.staleMarks(going, target); err != nil {
+			return err
+		}
 	}
-	var marked []object
+	var marked, unmarked []object
 	for _, machine := range going {
 		changed, err := p.mark(ctx, machine, true)
 		if changed {
@@ -182,9 +197,14 @@ func (p *Provider) shrink(ctx context.Context, f *found, scaled *unstructured.Un
 			return err // a mark alone deletes nothing
 		}
 	}
+	var err error
 	for _, machine := range stale {
-		if _, err = p.mark(ctx, machine, false); err != nil {
+		var changed bool
+		if changed, err = p.mark(ctx, machine, false); err != nil {
 			break
+		}
+		if changed {
+			unmarked = append(unmarked, machine)
 		}
 	}
 	if err == nil {
@@ -192,6 +212,8 @@ func (p *Provider) shrink(ctx context.Context, f *found, scaled *unstructured.Un
 	}
 	if err != nil && !cloud.OutcomeUnknown(err) {
 		p.unmark(ctx, marked)
+		// The other write of a conflict may be the one that these marks were for.
+		p.setMarks(ctx, unmarked, true)
 	}
 	return err
 }
@@ -215,12 +237,15 @@ func (f *found) staleMarks(going []object, target int) (stale []object, err erro
 	return stale, err
 }
 
-func (p *Provider) unmark(ctx context.Context, machines []object) {
+func (p *Provider) unmark(ctx context.Context, machines []object) { p.setMarks(ctx, machines, false) }
+
+func (p *Provider) setMarks(ctx context.Context, machines []object, on bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cloud.DefaultTimeout)
 	defer cancel()
 	for _, machine := range machines {
-		if _, err := p.mark(ctx, machine, false); err != nil {
-			klog.ErrorS(err, "A machine stays marked as the first to go", "machine", klog.KObj(&machine))
+		if _, err := p.mark(ctx, machine, on); err != nil {
+			klog.ErrorS(err, "The mark of a machine as the first to go stays as it is", "machine", klog.KObj(&machine),
+				"wanted", on)
 		}
 	}
 }
@@ -272,7 +297,11 @@ func (p *Provider) DeleteNodes(ctx context.Context, id string, nodes []*v1.Node)
 		if f.isRollingOut() {
 			return fmt.Errorf("node group %s: its machines are being replaced", id)
 		}
-		going, fewer, err := f.choose(nodes, tried, target)
+		exists := func(name string) bool {
+			_, err := p.nodes.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+			return !apierrors.IsNotFound(err)
+		}
+		going, fewer, err := f.choose(nodes, tried, target, exists)
 		if err != nil {
 			return err
 		}
@@ -295,13 +324,16 @@ func (p *Provider) DeleteNodes(ctx context.Context, id string, nodes []*v1.Node)
 // nodes were chosen in an earlier attempt, before which another write came, and is updated. Cluster API may have
 // deleted the machine of such a node because it was marked for a moment, in the place of a machine whose deletion was
 // asked for before. That other machine is marked and stays: the target falls for it.
-func (f *found) choose(nodes []*v1.Node, tried []bool, target int) (going []object, fewer int, err error) {
+func (f *found) choose(nodes []*v1.Node, tried []bool, target int, exists func(node string) bool) (
+	going []object, fewer int, err error) {
 	leaving := f.leaving(target)
 	accounted := maps.Clone(leaving)
 	replaced := 0
 	for i, node := range nodes {
-		machine, err := f.machineOf(node)
+		machine, err := f.machineOf(node, exists)
 		switch {
+		case errors.Is(err, errIsNode):
+			return nil, 0, err
 		case err == nil && !machine.isGoing() && !leaving[machine.GetName()]:
 			going, accounted[machine.GetName()], tried[i] = append(going, machine), true, true
 		case tried[i]:
@@ -319,9 +351,18 @@ func (f *found) choose(nodes []*v1.Node, tried []bool, target int) (going []obje
 	return going, len(going) + min(replaced, staying), nil
 }
 
+// isHere returns whether a machine of the group is a node of the cluster that is planned.
+func (f *found) isHere(exists func(node string) bool) bool {
+	return slices.ContainsFunc(f.live(), func(m object) bool { return m.nodeName() != "" && exists(m.nodeName()) })
+}
+
+// errIsNode is the error for a machine that was to go because it is no node, and is one by now.
+var errIsNode = errors.New("it was to go as one without a node")
+
 // machineOf returns the machine of a node, by provider id, or by what either says of the other. One that was to go
-// because it is no node must not be one by now, or one of another cluster.
-func (f *found) machineOf(node *v1.Node) (object, error) {
+// because it is no node must not be one by now, here or in another cluster: if it names a node, that one must be gone,
+// and another node of the group must be there.
+func (f *found) machineOf(node *v1.Node, exists func(node string) bool) (object, error) {
 	at := slices.IndexFunc(f.machines, func(m object) bool {
 		id := node.Spec.ProviderID
 		return id != "" && (m.providerID() == id || m.pendingID() == id)
@@ -338,9 +379,9 @@ func (f *found) machineOf(node *v1.Node) (object, error) {
 			node.Spec.ProviderID)
 	}
 	machine := f.machines[at]
-	if _, withoutNode := node.Annotations[cloud.WithoutNode]; withoutNode && machine.nodeName() != "" {
-		return object{}, fmt.Errorf("machine %s of node group %s was to go as one without a node, and is node %s",
-			machine.GetName(), f.id(), machine.nodeName())
+	_, withoutNode := node.Annotations[cloud.WithoutNode]
+	if name := machine.nodeName(); withoutNode && name != "" && (exists(name) || !f.isHere(exists)) {
+		return object{}, fmt.Errorf("machine %s of node group %s is node %s: %w", machine.GetName(), f.id(), name, errIsNode)
 	}
 	return machine, nil
 }

@@ -140,8 +140,9 @@ func (p *Provider) Groups(ctx context.Context, defaults *externalgrpc.NodeGroupA
 			// requests from being taken back that the pool has not begun to fulfill.
 			g.Min = min(max(low, min(target, f.there(&f.Unstructured))), high)
 		default: // a drain would be in vain
+			// A minimum above the nodes that run would keep requests from being taken back.
 			if _, g.Warning = f.staleMarks(nil, target); g.Warning != nil {
-				g.Min = min(max(low, target), high)
+				g.Min = min(max(low, min(target, f.running())), high)
 			}
 		}
 		g.Instances = f.instances(target, ids)
