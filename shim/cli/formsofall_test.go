@@ -115,6 +115,7 @@ func TestSortsThatAreNone(t *testing.T) {
 		"why-not shop/web-0 gpu-a --sort-by .filter": `--sort-by ".filter": no row of the answer has it`,
 		"drain" + page: ordered, "bill" + page: ordered, "size --groups testdata/size-groups.yaml" + page: ordered,
 		"rank --groups testdata/plan-groups.yaml" + page: ordered, "simulate" + page: ordered,
+		"score shop/web-0" + page:                               ordered,
 		"why workers --groups testdata/plan-groups.yaml" + page: ordered,
 		"top --lines 1,2 --sort-by name":                        "--sort-by name: not with --lines, whose rows are lines",
 	} {

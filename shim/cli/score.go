@@ -59,6 +59,7 @@ func (a *app) newScore() *cobra.Command {
 	flags.how.addTo(command.Flags())
 	flags.nodes.addTo(command.Flags())
 	addPodFlags(command, &flags, formTable, formJSON, formYAML, formHTML)
+	flags.output.ordered = true
 	return command
 }
 

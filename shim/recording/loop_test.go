@@ -201,4 +201,10 @@ func TestRequestsKeepWhatStays(t *testing.T) {
 	if err == nil || err.Error() != "same_fields: no call of this method before it has field 3" {
 		t.Error(err)
 	}
+	for _, again := range [][]int32{{3, 3}, {8, 3}} { // else a small file would make a large request
+		err = complete.Complete(&loadlinev1.RecordedCall{Method: "a", SameFields: again})
+		if err == nil || !strings.Contains(err.Error(), "is there already") {
+			t.Errorf("%v: error %v", again, err)
+		}
+	}
 }

@@ -45,11 +45,17 @@ func (r Requests) Complete(call *loadlinev1.RecordedCall) error {
 		return err
 	}
 	last := r[call.GetMethod()]
+	before := int32(0)
 	for _, number := range call.GetSameFields() {
 		former, has := last[protowire.Number(number)]
-		if !has {
+		_, twice := all[protowire.Number(number)]
+		switch {
+		case !has:
 			return fmt.Errorf("same_fields: no call of this method before it has field %d", number)
+		case twice || number <= before:
+			return fmt.Errorf("same_fields: field %d is there already", number)
 		}
+		before = number
 		all[protowire.Number(number)] = former
 		call.Request = append(call.Request, former...)
 	}
