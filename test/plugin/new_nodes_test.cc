@@ -413,7 +413,7 @@ TEST_F(VainGrowthTest, IsNotRepeatedWithinABackOffThatDoubles) {
               ::testing::ElementsAre(::testing::AllOf(
                   ::testing::HasSubstr(
                       "node group g: node node-10 came for pods of default/web and does not take them"),
-                  ::testing::HasSubstr("node affinity"), ::testing::HasSubstr("for 5m"))));
+                  ::testing::HasSubstr("node affinity"), ::testing::HasSubstr("for 5 min"))));
   EXPECT_EQ(Bought(Loop(369)), 0);
   EXPECT_EQ(Bought(Loop(370)), 1) << "the first period is over";
   Come(430);
