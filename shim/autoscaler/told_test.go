@@ -66,7 +66,7 @@ func TestPageOfLeader(t *testing.T) {
 			"3 nodes, 4 pods, 1 of them waiting for a node.", "3 nodes; target 3, 0 to 100", "1 could go",
 			`http-equiv="refresh" content="10"`,
 			"<td>n1</td><td>g</td><td>waits: NotUnneededLongEnough, timer ends in 4",
-			"</td><td>20s</td><td>1</td></tr>",
+			"</td><td>20 s</td><td>1</td></tr>",
 			"<td>NoPlaceToMovePods</td><td>1</td><td>n2</td><td>default/p2</td>", "They cannot be shown: ")
 		if strings.Contains(page, "<img>") ||
 			!strings.Contains(page, "<td>default, &lt;img&gt;</td><td>1</td><td>20s</td>") {
