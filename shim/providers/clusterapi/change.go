@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -200,7 +201,9 @@ func (p *Provider) shrink(ctx context.Context, f *found, scaled *unstructured.Un
 	var err error
 	for _, machine := range stale {
 		var changed bool
-		if changed, err = p.mark(ctx, machine, false); err != nil {
+		if changed, err = p.mark(ctx, machine, false); apierrors.IsNotFound(err) {
+			err = nil // it is gone by now
+		} else if err != nil {
 			break
 		}
 		if changed {
@@ -260,12 +263,14 @@ func (p *Provider) mark(ctx context.Context, machine object, on bool) (changed b
 			return false, fmt.Errorf("machine %s: %w", machine.GetName(), err)
 		}
 		annotations := current.GetAnnotations()
-		_, marked := annotations[group()+deleteMachine]
+		value, marked := annotations[group()+deleteMachine]
 		switch {
 		case current.GetUID() != machine.GetUID():
 			return false, fmt.Errorf("machine %s is another one than before", machine.GetName())
 		case marked == on:
 			return false, nil
+		case !on && !strings.HasPrefix(value, ourMark):
+			return false, fmt.Errorf("machine %s: somebody else has set %s since", machine.GetName(), group()+deleteMachine)
 		case on && annotations == nil:
 			annotations = map[string]string{}
 		}
