@@ -2,10 +2,12 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -21,18 +23,28 @@ import (
 )
 
 // Record returns a connection that writes down each call of another one, with its answer, in the order in which they
-// end. What cannot be written fails the call.
+// begin: the engine begins them in this order too, but for calls that begin at once. What cannot be written fails a call.
 func Record(conn Conn, w io.Writer) Conn {
 	return &recorder{Conn: conn, w: w, requests: recording.Requests{}}
 }
 
 type recorder struct {
 	Conn
-	mu sync.Mutex // while a call is written, not while it is made
-	// w and requests are guarded by mu.
-	w        io.Writer
+	mu sync.Mutex // while a call is written, not while it is made; guards what follows
+	w  io.Writer
+	// begun are the calls that are not written, in their order.
+	begun    []*begunCall
 	requests recording.Requests
 }
+
+// begunCall is a call that is under way, or waits for one that began before it.
+type begunCall struct {
+	call  *loadlinev1.RecordedCall
+	ended bool
+}
+
+// mostBegun is how many calls are kept: a call that does not end holds up the writing of so many at most. Chosen.
+const mostBegun = 64
 
 var deterministic = proto.MarshalOptions{Deterministic: true}
 
@@ -42,21 +54,49 @@ func (r *recorder) Invoke(ctx context.Context, method string, args, reply any, o
 	if call.Request, err = deterministic.Marshal(args.(proto.Message)); err != nil {
 		return err
 	}
+	begun := r.begin(call)
 	callErr := r.Conn.Invoke(ctx, method, args, reply, options...)
 	if call.Code = int32(status.Code(callErr)); callErr == nil {
-		if call.Response, err = deterministic.Marshal(reply.(proto.Message)); err != nil {
-			return err
-		}
+		call.Response, err = deterministic.Marshal(reply.(proto.Message))
 	}
-	if err := r.write(call); err != nil {
+	if err := cmp.Or(err, r.end(begun)); err != nil {
 		return fmt.Errorf("recording: %w", err)
 	}
 	return callErr
 }
 
-func (r *recorder) write(call *loadlinev1.RecordedCall) error {
+func (r *recorder) begin(call *loadlinev1.RecordedCall) *begunCall {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	begun := &begunCall{call: call}
+	r.begun = append(r.begun, begun)
+	return begun
+}
+
+// end writes the call, and those behind it that have ended, unless one before it is under way.
+func (r *recorder) end(call *begunCall) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	call.ended = true
+	for len(r.begun) > 0 {
+		next := 0
+		if len(r.begun) > mostBegun {
+			next = slices.IndexFunc(r.begun, func(c *begunCall) bool { return c.ended })
+		}
+		if next < 0 || !r.begun[next].ended {
+			break
+		}
+		written := r.begun[next].call
+		r.begun = slices.Delete(r.begun, next, next+1)
+		if err := r.write(written); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes a call. The caller holds mu.
+func (r *recorder) write(call *loadlinev1.RecordedCall) error {
 	if err := r.requests.Shorten(call); err != nil {
 		return err
 	}

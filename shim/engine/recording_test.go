@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -140,7 +141,8 @@ func (s *slow) Invoke(ctx context.Context, method string, args, reply any, optio
 	return s.Conn.Invoke(ctx, method, args, reply, options...)
 }
 
-// A call that takes long holds up no other one, and is written behind it.
+// A call that takes long holds up no other one. Those that began after it are written behind it, since the engine may
+// have answered them with what the long one has changed.
 func TestRecordedCallsOverlap(t *testing.T) {
 	var file bytes.Buffer
 	conn := &slow{enginetest.Open(t), make(chan bool), make(chan bool)}
@@ -164,9 +166,40 @@ func TestRecordedCallsOverlap(t *testing.T) {
 		got = append(got, r.Recorded.GetMethod(), fmt.Sprint(r.Same))
 		return nil
 	})
-	const want = "/loadline.v1.ClusterState/Sync true /loadline.v1.Autoscaler/PlanLoop true"
+	const want = "/loadline.v1.Autoscaler/PlanLoop true /loadline.v1.ClusterState/Sync true"
 	if err != nil || strings.Join(got, " ") != want {
 		t.Errorf("%v, error %v", got, err)
+	}
+}
+
+// Behind a call that does not end, 64 others wait to be written.
+func TestRecordedCallThatDoesNotEnd(t *testing.T) {
+	var file bytes.Buffer
+	conn := &slow{enginetest.Open(t), make(chan bool), make(chan bool)}
+	recorded := engine.Record(conn, &file)
+	ended := make(chan error)
+	go func() {
+		_, err := loadlinev1.NewAutoscalerClient(recorded).PlanLoop(t.Context(), &loadlinev1.PlanLoopRequest{NowS: 60,
+			Cluster: &loadlinev1.PlanLoopRequest_Own{Own: &loadlinev1.Changes{}}})
+		ended <- err
+	}()
+	<-conn.began
+	for i := range 66 {
+		if _, err := loadlinev1.NewClusterStateClient(recorded).Sync(t.Context(), syncRequest(fmt.Sprint(i%8))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conn.others <- true
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	err := engine.Replay(t.Context(), enginetest.Open(t), &file, func(r engine.Replayed) error {
+		got = append(got, r.Recorded.GetMethod())
+		return nil
+	})
+	if at := slices.Index(got, "/loadline.v1.Autoscaler/PlanLoop"); err != nil || len(got) != 67 || at != 3 {
+		t.Errorf("call %d of %d, error %v", at, len(got), err)
 	}
 }
 
