@@ -112,7 +112,7 @@ func (p *Provider) IncreaseSize(ctx context.Context, id string, from, delta int)
 	}
 	if delta < 1 || delta > g.room {
 		err := fmt.Errorf("node group %s may not have %d more nodes: its NodePool allows %d", id, delta, g.room)
-		if delta > 0 && delta <= p.told[id] { // other groups of the pool have grown since: no failure of this one
+		if delta > 0 && delta <= p.offered[id] { // other groups of the pool have grown since: no failure of this one
 			err = fmt.Errorf("%w: %w", err, cloud.ErrChanged)
 		}
 		return err

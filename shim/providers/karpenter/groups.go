@@ -30,6 +30,7 @@ type pool struct {
 	claims  []*nodeClaim
 	problem error // why Loadline must leave it alone
 	limits  v1.ResourceList
+	left    map[v1.ResourceName]float64 // what its claims leave of the limits
 	budgets []*cloud.NodeBudget
 }
 
@@ -96,8 +97,11 @@ func (p *Provider) stateOf(pools []*nodePool, claims []*nodeClaim) state {
 	for _, g := range s.groups {
 		g.learn()
 	}
+	for _, own := range managed {
+		own.left = s.leftOf(own)
+	}
 	for _, g := range s.groups {
-		g.room = g.roomLeft(&s)
+		g.room = g.roomLeft()
 	}
 	return s
 }
@@ -188,13 +192,13 @@ func (g *group) learn() {
 // mostMachines is how many machines a group may have where nothing limits it.
 const mostMachines = 1000
 
-// roomLeft returns how many more machines of the group the limits of its pool allow. All groups have learnt before.
-func (g *group) roomLeft(s *state) int {
+// roomLeft returns how many more machines of the group the limits of its pool allow, which has them in `left`.
+func (g *group) roomLeft() int {
 	if g.machine == nil || g.pool.problem != nil || g.outside {
 		return 0
 	}
 	room := int64(max(0, mostMachines-len(g.claims)))
-	for name, limit := range g.pool.limits {
+	for name, left := range g.pool.left {
 		each := g.machine.Allocatable[name]
 		if name == "nodes" {
 			each = resource.MustParse("1")
@@ -202,20 +206,26 @@ func (g *group) roomLeft(s *state) int {
 		if each.Sign() <= 0 {
 			continue
 		}
-		left := limit.AsApproximateFloat64() - s.used(g.pool, name)
 		room = min(room, max(0, int64(left/each.AsApproximateFloat64()+1e-9)))
 	}
 	return int(room)
 }
 
-// used returns how much of a resource the claims of a pool have, or will have: as much as is planned with. A claim
-// requests less.
+// leftOf returns what the claims of a pool leave of its limits. A claim has, or will have, as much as is planned with,
+// and requests less. All groups have learnt before.
+func (s *state) leftOf(p *pool) map[v1.ResourceName]float64 {
+	left := map[v1.ResourceName]float64{}
+	for name, limit := range p.limits {
+		left[name] = limit.AsApproximateFloat64() - s.used(p, name)
+	}
+	return left
+}
+
 func (s *state) used(p *pool, name v1.ResourceName) (sum float64) {
+	if name == "nodes" {
+		return float64(len(p.claims))
+	}
 	for _, c := range p.claims {
-		if name == "nodes" {
-			sum++
-			continue
-		}
 		amount, known := c.Status.Allocatable[name]
 		if g := s.groups[s.groupOf[c.Name]]; !known && g != nil && g.machine != nil {
 			amount, known = g.machine.Allocatable[name]

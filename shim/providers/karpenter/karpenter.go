@@ -48,8 +48,8 @@ type Provider struct {
 	awaited map[string]awaited
 	// lost are the failed ones, until they are given up.
 	lost map[string]lost
-	// told is how many more machines each group may have, as Groups has said it last.
-	told map[string]int
+	// offered is how many more machines each group may have, as Groups has said it last.
+	offered map[string]int
 	// ordered are the claims whose deletion was ordered here.
 	ordered map[string]bool
 }
@@ -199,10 +199,10 @@ func (p *Provider) Groups(_ context.Context, defaults *externalgrpc.NodeGroupAut
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := make([]cloud.Group, 0, len(p.state.groups))
-	p.told = map[string]int{}
+	p.offered = map[string]int{}
 	for _, g := range p.state.groups {
 		target := p.targetOf(g)
-		p.told[g.id] = g.room
+		p.offered[g.id] = g.room
 		all = append(all, cloud.Group{ID: g.id, Max: target + g.room, Target: target, Instances: p.machinesOf(g),
 			Options: g.optionsOver(defaults), Priority: &g.pool.Spec.Weight, Budgets: g.pool.budgets,
 			Problem: cmp.Or(g.pool.problem, g.problem)})
