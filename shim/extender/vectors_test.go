@@ -1,7 +1,6 @@
 package extender
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"testing"
 
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+
+	"loadline.dev/shim/internal/testing/vectortest"
 )
 
 // vectorRow is one line of a file of test vectors; see test/vectors/data/README.md.
@@ -81,7 +82,7 @@ func wireFormRow(in json.RawMessage) (map[string]any, error) {
 func TestVectors(t *testing.T) {
 	rows := 0
 	for _, file := range vectorFiles(t) {
-		for _, row := range readVectors(t, file) {
+		for _, row := range vectortest.Rows[vectorRow](t, file) {
 			answer, ok := vectorFuncs[row.Func]
 			if !ok {
 				continue
@@ -142,27 +143,4 @@ func vectorFiles(t *testing.T) []string {
 		t.Fatal("no files in test/vectors/data", err)
 	}
 	return files
-}
-
-func readVectors(t *testing.T, file string) []vectorRow {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var rows []vectorRow
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<24)
-	for lines.Scan() {
-		var row vectorRow
-		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
-		rows = append(rows, row)
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return rows
 }

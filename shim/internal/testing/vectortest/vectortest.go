@@ -40,7 +40,7 @@ func Run(t *testing.T, file string, answers map[string]Answer, overruled map[str
 	}
 	rows := 0
 	for _, file := range files {
-		for _, row := range read(t, file) {
+		for _, row := range Rows[row](t, file) {
 			answer, ok := answers[row.Func]
 			if !ok {
 				continue
@@ -66,7 +66,8 @@ func Run(t *testing.T, file string, answers map[string]Answer, overruled map[str
 	}
 }
 
-func read(t *testing.T, file string) (rows []row) {
+// Rows reads the lines of a file, each of which is a JSON object of this type.
+func Rows[T any](t *testing.T, file string) (rows []T) {
 	t.Helper()
 	f, err := os.Open(file)
 	if err != nil {
@@ -76,7 +77,7 @@ func read(t *testing.T, file string) (rows []row) {
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<24)
 	for lines.Scan() {
-		var r row
+		var r T
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
