@@ -70,7 +70,9 @@ func (a *app) explain(ctx context.Context, f *whyFlags, args []string) error {
 	if err := f.groups.settings.read(&f.engine); err != nil {
 		return err
 	}
-	f.kept = newKeptCluster() // several questions make the answer about a node
+	if len(args) == 1 && mayBeNode(args[0]) {
+		f.kept = newKeptCluster() // several questions make the answer about a node
+	}
 	if len(args) == 1 && strings.HasPrefix(args[0], nodePrefix) {
 		source := drainSource{groups: f.groups.groups, now: f.size.now, noPods: f.size.noPods,
 			settings: f.groups.settings}
@@ -109,13 +111,21 @@ func (f *whyFlags) asksGroup(args []string) (bool, error) {
 	return slices.ContainsFunc(file.Groups, func(g nodegroup.NodeGroup) bool { return g.Name() == args[0] }), err
 }
 
+// mayBeNode says whether a name may be that of a node: a pod may have its namespace before it.
+func mayBeNode(name string) bool {
+	return strings.HasPrefix(name, nodePrefix) || !strings.Contains(name, "/")
+}
+
 // whyNoPod explains the node of this name, where there is no such pod.
 func (a *app) whyNoPod(ctx context.Context, f *whyFlags, name string, missing *noPodError) error {
+	if !mayBeNode(name) {
+		return missing
+	}
 	source := drainSource{groups: f.groups.groups, now: f.size.now, noPods: f.size.noPods, settings: f.groups.settings}
 	if found, err := a.whyNode(ctx, &f.podFlags, source, name); found || missing.isNode && err != nil {
 		return err
 	}
-	if f.groups.given() && !strings.Contains(name, "/") {
+	if f.groups.given() {
 		return fmt.Errorf("%s has no node group %s, and %w", f.groups.groups, name, missing)
 	}
 	return missing
