@@ -3,6 +3,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "core/loop/busy.h"
 #include "core/sim/invariant_checker.h"
 
 namespace loadline {
@@ -20,9 +21,9 @@ constexpr int64_t kDaemonsMs = 30'000;
 // The age from which a pod waits because no node has room for it, whatever the clocks say. Chosen: some
 // loops.
 constexpr int64_t kTriedMs = 60'000;
-// The age from which a pod may have waited for too long to keep moves back. Chosen: kLongestWantedMs of
-// core/loop/busy.cc, less a minute.
-constexpr int64_t kWantedMs = 840'000;
+// The age from which a pod may have waited for too long to keep moves back, whatever the clocks say. Chosen: a
+// minute less than in the loop.
+constexpr int64_t kWantedMs = kLongestWantedMs - 60'000;
 
 }  // namespace
 

@@ -76,8 +76,8 @@ type loadOptions struct {
 	selectors *filterconfig.Selectors
 	// profiles say what pods are expected to use; nil: with `watch` those that the cluster holds, else nothing is known.
 	profiles []profile.Profile
-	// now is the time of the answer; zero: that of the loop of a recording, else the present. `at`, if set, gets it before
-	// any object.
+	// now is the time of the answer; zero: that of the loop of a recording, else the present. `at`, if set, gets it
+	// before any object.
 	now time.Time
 	at  func(time.Time)
 	// watch, if set, has the cluster be as an autoscaler with this configuration sees it; with `planning`.

@@ -48,7 +48,7 @@ func (k *keptDumps) all(note func(string)) dump.Handler {
 		k.given = append(k.given, give)
 		return nil
 	}
-	told := func(give func(*dump.Handler)) {
+	say := func(give func(*dump.Handler)) {
 		_ = keep(func(h *dump.Handler) error { give(h); return nil })
 	}
 	object := func(to func(*dump.Handler) func(any) error) func(any) error {
@@ -66,8 +66,8 @@ func (k *keptDumps) all(note func(string)) dump.Handler {
 		Pod:            func(pod *v1.Pod) error { return keep(func(h *dump.Handler) error { return h.Pod(pod) }) },
 		Object:         object(func(h *dump.Handler) func(any) error { return h.Object }),
 		PlannerObject:  object(func(h *dump.Handler) func(any) error { return h.PlannerObject }),
-		Broken:         func(b dump.Broken) { told(func(h *dump.Handler) { h.Broken(b) }) },
-		At:             func(at time.Time) { told(func(h *dump.Handler) { h.At(at) }) },
-		SpreadSelector: func(p types.NamespacedName, s []byte) { told(func(h *dump.Handler) { h.SpreadSelector(p, s) }) },
+		Broken:         func(b dump.Broken) { say(func(h *dump.Handler) { h.Broken(b) }) },
+		At:             func(at time.Time) { say(func(h *dump.Handler) { h.At(at) }) },
+		SpreadSelector: func(p types.NamespacedName, s []byte) { say(func(h *dump.Handler) { h.SpreadSelector(p, s) }) },
 	}
 }

@@ -80,7 +80,8 @@ func TestLiveClusterGivesWhatItsDumpGives(t *testing.T) {
 // spreadFile is the configuration of a scheduler with a default spread constraint.
 func spreadFile(t *testing.T) string {
 	file := filepath.Join(t.TempDir(), "scheduler.yaml")
-	const text = `{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration, profiles: [{pluginConfig: [
+	const text = `{apiVersion: kubescheduler.config.k8s.io/v1, kind: KubeSchedulerConfiguration,
+profiles: [{pluginConfig: [
 {name: PodTopologySpread, args: {defaultingType: List, defaultConstraints: [
 {maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule}]}}]}]}`
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -89,9 +90,9 @@ func spreadFile(t *testing.T) string {
 	return file
 }
 
-// The recording of an autoscaler gives the answers of a dump, without --now. An engine is given no pods that are not to
-// be placed, nor those that it plans itself, and one name of equal pods; those are left out here. It is given no service
-// either, by which default spread constraints count pods.
+// The recording of an autoscaler gives the answers of a dump, without --now. An engine is given no pods that are not
+// to be placed, nor those that it plans itself, and one name of equal pods; those are left out here. It is given no
+// service either, by which default spread constraints count pods.
 func TestRecordingGivesWhatTheDumpGives(t *testing.T) {
 	dump, nodes := dumpOfQuestion(t, "untried", "wait-1", "gated", "going", "net-2", "room-0", "room-1")
 	a := newAsker(t)

@@ -121,8 +121,10 @@ func TestCutRecording(t *testing.T) {
 	var code int
 	notes := stderrOf(t, func() { out, errs, code = run(t, "loadline", "", "why", "node-1", "-f", file) })
 	if code != 0 || len(notes) != 2 ||
-		!strings.HasSuffix(notes[0], ": the recording ends within a call, which is left out; loop 1 is the last whole one") ||
-		!strings.HasSuffix(notes[1], ": the cluster is that of loop 1, of 2026-02-17T09:00:00Z, as the engine was given it") ||
+		!strings.HasSuffix(notes[0],
+			": the recording ends within a call, which is left out; loop 1 is the last whole one") ||
+		!strings.HasSuffix(notes[1],
+			": the cluster is that of loop 1, of 2026-02-17T09:00:00Z, as the engine was given it") ||
 		!strings.HasPrefix(out, "node-1 stays: ") {
 		t.Errorf("exit %d, %q, %s%s", code, notes, out, errs)
 	}

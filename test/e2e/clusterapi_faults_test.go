@@ -65,8 +65,8 @@ func TestClusterAPIManagerIsKilled(t *testing.T) {
 	}
 }
 
-// A process ends after it has marked a machine and before it has lowered the target. When another node is to be deleted,
-// Cluster API deletes that one, and not the marked one, which it would delete first.
+// A process ends after it has marked a machine and before it has lowered the target. When another node is to be
+// deleted, Cluster API deletes that one, and not the marked one, which it would delete first.
 func TestClusterAPIMarkIsLeftBehind(t *testing.T) {
 	t.Parallel()
 	c := startClusterAPI(t)

@@ -386,7 +386,8 @@ func (f *found) machineOf(node *v1.Node, exists func(node string) bool) (object,
 	machine := f.machines[at]
 	_, withoutNode := node.Annotations[cloud.WithoutNode]
 	if name := machine.nodeName(); withoutNode && name != "" && (exists(name) || !f.isHere(exists)) {
-		return object{}, fmt.Errorf("machine %s of node group %s is node %s: %w", machine.GetName(), f.id(), name, errIsNode)
+		return object{}, fmt.Errorf("machine %s of node group %s is node %s: %w", machine.GetName(), f.id(), name,
+			errIsNode)
 	}
 	return machine, nil
 }
