@@ -21,8 +21,8 @@ constexpr int64_t kDaemonsMs = 30'000;
 // The age from which a pod waits because no node has room for it, whatever the clocks say. Chosen: some
 // loops.
 constexpr int64_t kTriedMs = 60'000;
-// The age from which a pod may have waited for too long to keep moves back, whatever the clocks say. Chosen: a
-// minute less than in the loop.
+// The age from which a pod may have waited for too long to keep moves back, whatever the clocks say. Chosen:
+// a minute less than in the loop.
 constexpr int64_t kWantedMs = kLongestWantedMs - 60'000;
 
 }  // namespace

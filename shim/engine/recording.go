@@ -23,7 +23,8 @@ import (
 )
 
 // Record returns a connection that writes down each call of another one, with its answer, in the order in which they
-// begin: the engine begins them in this order too, but for calls that begin at once. What cannot be written fails a call.
+// begin: the engine begins them in this order too, but for calls that begin at once. What cannot be written fails a
+// call.
 func Record(conn Conn, w io.Writer) Conn {
 	return &recorder{Conn: conn, w: w, requests: recording.Requests{}}
 }
