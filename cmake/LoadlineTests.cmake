@@ -56,7 +56,7 @@ if(NOT LOADLINE_FUZZ)
   loadline_gtest(core_test
     SOURCES core/*_test.cc core/drain/naive_*.cc sim/random_*.cc testing/*.cc
     LIBRARIES loadline_fit loadline_score loadline_expand loadline_size loadline_slack loadline_drain
-      loadline_removal loadline_observe loadline_consolidate loadline_fleet loadline_loop loadline_sim)
+      loadline_removal loadline_observe loadline_consolidate loadline_loop loadline_sim)
   if(LOADLINE_SANITIZE STREQUAL "thread")  # all else of core/ starts no threads, and shares nothing
     loadline_add_test(core_threads core_test --gtest_filter=ResourceNamesTest.*)
   endif()

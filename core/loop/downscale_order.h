@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <span>
 
-#include "core/loop/growth_ledger.h"
-#include "core/loop/loop_memory.h"
-#include "core/loop/plan_loop.h"
+#include "core/grow/growth_ledger.h"
+#include "core/grow/loop_plan.h"
+#include "core/observe/loop_memory.h"
 
 namespace loadline {
 

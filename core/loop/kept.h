@@ -4,8 +4,8 @@
 
 #include <span>
 
-#include "core/loop/loop_memory.h"
-#include "core/loop/plan_loop.h"
+#include "core/grow/loop_problem.h"
+#include "core/observe/loop_memory.h"
 #include "core/slack/slack_planner.h"
 
 namespace loadline {

@@ -8,11 +8,12 @@
 #include <string>
 #include <vector>
 
-#include "core/fleet/fleet.h"
-#include "core/loop/loop_findings.h"
-#include "core/loop/loop_memory.h"
-#include "core/loop/loop_observation.h"
-#include "core/loop/plan_loop.h"
+#include "core/grow/loop_plan.h"
+#include "core/grow/loop_problem.h"
+#include "core/observe/fleet.h"
+#include "core/observe/loop_findings.h"
+#include "core/observe/loop_memory.h"
+#include "core/observe/loop_observation.h"
 
 namespace loadline {
 
@@ -43,12 +44,6 @@ struct LoopAction {
   // nodes are first.
   int32_t wave = 0;
 };
-
-// How actions ended, as a look at the fleet takes note of them. What nobody tells of was not tried, unless
-// another process was to do it: then the target of the group tells whether it has grown, and machines may
-// have been deleted, which are not deleted again before the cloud has had its time.
-FleetOutcomes TakeActionOutcomes(const LoopOutcomes& outcomes, const LoopObservation& seen,
-                                 LoopMemory* memory);
 
 // Returns all actions of the plan of a loop but for taints of groups that are sized, which the plan lists
 // itself: machines that are given up, in the order of the groups; nodes that are given back; growth, and what

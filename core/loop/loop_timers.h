@@ -7,8 +7,8 @@
 
 #include "core/cluster/cluster_state.h"
 #include "core/drain/timers.h"
-#include "core/loop/loop_memory.h"
-#include "core/loop/plan_loop.h"
+#include "core/grow/loop_plan.h"
+#include "core/observe/loop_memory.h"
 
 namespace loadline {
 

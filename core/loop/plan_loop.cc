@@ -5,16 +5,16 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/grow/loop_growth.h"
+#include "core/grow/loop_sizes.h"
+#include "core/grow/swap.h"
+#include "core/grow/waiting.h"
 #include "core/loop/cool_down.h"
 #include "core/loop/downscale_order.h"
-#include "core/loop/loop_growth.h"
-#include "core/loop/loop_sizes.h"
-#include "core/loop/move_holds.h"
 #include "core/loop/placeholder_pods.h"
-#include "core/loop/replacement.h"
 #include "core/loop/slack_question.h"
-#include "core/loop/swap.h"
-#include "core/loop/waiting.h"
+#include "core/replace/move_holds.h"
+#include "core/replace/replacement.h"
 
 namespace loadline {
 namespace {
@@ -135,18 +135,6 @@ NoScaleDown WhyNoScaleDown(const LoopDecisions& decisions, bool groups_grow) {
 }
 
 }  // namespace
-
-absl::string_view Name(NoScaleDown why) {
-  switch (why) {
-    case NoScaleDown::kConsidered:
-      return "considered";
-    case NoScaleDown::kNotDecided:
-      return "decided elsewhere";
-    case NoScaleDown::kGrowing:
-      return "groups grow";
-  }
-  return "invalid reason";
-}
 
 LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snapshot* snapshot,
                   WorkBudget* budget) {

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "core/cluster/snapshot.h"
-#include "core/loop/loop_growth.h"
-#include "core/loop/plan_loop.h"
+#include "core/grow/loop_growth.h"
+#include "core/grow/loop_plan.h"
+#include "core/grow/loop_problem.h"
 
 namespace loadline {
 

@@ -3,7 +3,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "core/loop/busy.h"
+#include "core/replace/busy.h"
 #include "core/sim/invariant_checker.h"
 
 namespace loadline {

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/cluster/gpu_resources.h"
-#include "core/loop/hand_over.h"
-#include "core/loop/see_fleet.h"
+#include "core/observe/hand_over.h"
+#include "core/observe/see_fleet.h"
 
 namespace loadline {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/loop/loop_memory.h"
-#include "core/loop/loop_observation.h"
+#include "core/observe/loop_memory.h"
+#include "core/observe/loop_observation.h"
 #include "core/sim/actuation.h"
 #include "core/sim/cloud.h"
 #include "core/sim/observed_cluster.h"

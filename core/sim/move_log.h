@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/loop/replacement_policy.h"
+#include "core/observe/replacement_policy.h"
 
 namespace loadline {
 

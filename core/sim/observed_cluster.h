@@ -16,7 +16,7 @@
 #include "absl/container/btree_set.h"
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/snapshot.h"
-#include "core/loop/loop_findings.h"
+#include "core/observe/loop_findings.h"
 #include "core/sim/shapes_of.h"
 #include "core/sim/world.h"
 

@@ -16,7 +16,7 @@
 #include "core/cluster/expected_use.h"
 #include "core/cluster/node_group.h"
 #include "core/cluster/objects.h"
-#include "core/loop/replacement_policy.h"
+#include "core/observe/replacement_policy.h"
 
 namespace loadline {
 

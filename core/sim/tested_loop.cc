@@ -7,11 +7,11 @@
 #include "absl/status/statusor.h"
 #include "core/drain/brakes.h"
 #include "core/drain/drain_progress.h"
+#include "core/grow/vain_growth.h"
 #include "core/loop/kept.h"
-#include "core/loop/loop_memory_bytes.h"
 #include "core/loop/loop_timers.h"
-#include "core/loop/replacement.h"
-#include "core/loop/vain_growth.h"
+#include "core/observe/loop_memory_bytes.h"
+#include "core/replace/replacement.h"
 #include "core/sim/sim_use.h"
 
 namespace loadline {

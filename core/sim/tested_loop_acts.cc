@@ -4,8 +4,8 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
-#include "core/loop/busy.h"
-#include "core/loop/replacement.h"
+#include "core/replace/busy.h"
+#include "core/replace/replacement.h"
 #include "core/sim/tested_loop.h"
 
 namespace loadline {

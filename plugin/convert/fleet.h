@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "core/fleet/fleet.h"
+#include "core/observe/fleet.h"
 #include "loadline/v1/fleet.pb.h"
 
 namespace loadline {

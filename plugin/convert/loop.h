@@ -8,7 +8,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "core/loop/plan_loop.h"
+#include "core/grow/loop_plan.h"
+#include "core/grow/loop_problem.h"
 #include "loadline/v1/loop.pb.h"
 #include "plugin/convert/pod_entries.h"
 #include "plugin/convert/scale_up_problem.h"

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/loop/loop_resources.h"
-#include "core/loop/see_fleet.h"
-#include "core/loop/why_no_growth.h"
+#include "core/grow/loop_resources.h"
+#include "core/grow/why_no_growth.h"
+#include "core/observe/see_fleet.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/fleet.h"
 #include "plugin/convert/node_marks.h"

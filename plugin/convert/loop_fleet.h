@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/grow/refused_growth.h"
 #include "core/loop/loop_actions.h"
-#include "core/loop/loop_findings.h"
-#include "core/loop/loop_observation.h"
-#include "core/loop/refused_growth.h"
+#include "core/observe/loop_findings.h"
+#include "core/observe/loop_observation.h"
 #include "loadline/v1/loop.pb.h"
 #include "plugin/convert/scale_up_problem.h"
 

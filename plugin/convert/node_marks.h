@@ -7,7 +7,7 @@
 
 #include "core/cluster/cluster_state.h"
 #include "core/cluster/left_out.h"
-#include "core/loop/loop_observation.h"
+#include "core/observe/loop_observation.h"
 #include "google/protobuf/repeated_field.h"
 #include "loadline/v1/fleet.pb.h"
 

@@ -7,8 +7,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
-#include "core/loop/price_sums.h"
-#include "core/loop/replacement.h"
+#include "core/observe/price_sums.h"
+#include "core/replace/replacement.h"
 #include "plugin/convert/consolidate.h"
 
 namespace loadline {

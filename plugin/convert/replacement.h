@@ -2,7 +2,8 @@
 #ifndef LOADLINE_PLUGIN_CONVERT_REPLACEMENT_H_
 #define LOADLINE_PLUGIN_CONVERT_REPLACEMENT_H_
 
-#include "core/loop/plan_loop.h"
+#include "core/grow/loop_plan.h"
+#include "core/grow/loop_problem.h"
 #include "loadline/v1/loop.pb.h"
 #include "plugin/convert/consolidate.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
-#include "core/loop/waiting.h"
+#include "core/grow/waiting.h"
 #include "google/protobuf/repeated_field.h"
 #include "loadline/v1/drain.pb.h"
 #include "loadline/v1/loop.pb.h"

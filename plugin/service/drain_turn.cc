@@ -9,8 +9,8 @@
 #include "core/drain/drain_progress.h"
 #include "core/drain/timers.h"
 #include "core/drain/vanished_pods.h"
-#include "core/loop/expected_pods.h"
-#include "core/loop/see_fleet.h"
+#include "core/grow/expected_pods.h"
+#include "core/observe/see_fleet.h"
 #include "plugin/convert/startup_taints.h"
 #include "plugin/convert/text.h"
 

@@ -5,9 +5,9 @@
 #include "absl/strings/str_cat.h"
 #include "core/loop/downscale_order.h"
 #include "core/loop/kept.h"
-#include "core/loop/loop_memory_bytes.h"
 #include "core/loop/loop_timers.h"
-#include "core/loop/replacement.h"
+#include "core/observe/loop_memory_bytes.h"
+#include "core/replace/replacement.h"
 #include "plugin/convert/size.h"
 
 namespace loadline {

@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "core/drain/timers.h"
-#include "core/loop/loop_findings.h"
-#include "core/loop/vain_growth.h"
+#include "core/grow/vain_growth.h"
+#include "core/observe/loop_findings.h"
 #include "loadline/v1/loop.pb.h"
 #include "plugin/convert/loop_fleet.h"
 #include "plugin/service/question_cluster.h"

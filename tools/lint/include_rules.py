@@ -43,11 +43,10 @@ MAY_INCLUDE = {
     "drain": FOUNDATION,
     "removal": {"base", "cluster"},
     "consolidate": FOUNDATION | {"price", "pack"},
-    "observe": {"base", "cluster", "price"},
-    "fleet": {"base"},
 }
-MAY_INCLUDE["loop"] = set(MAY_INCLUDE)
-MAY_INCLUDE["sim"] = set(MAY_INCLUDE)
+# The parts of a loop, which compose the families; each sees those before it.
+for part in ("observe", "grow", "replace", "loop", "sim"):
+    MAY_INCLUDE[part] = set(MAY_INCLUDE)
 
 
 def layer_problem(folder, target):

@@ -1,7 +1,7 @@
 // The bounds on the phases of one iteration: none of them keeps the others from being planned.
 #include <gmock/gmock.h>
 
-#include "core/loop/waiting.h"
+#include "core/grow/waiting.h"
 #include "test/core/loop/loop_fixture.h"
 
 namespace loadline {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/loop/loop_sizes.h"
+#include "core/grow/loop_sizes.h"
 #include "core/loop/plan_loop.h"
 #include "test/testing/fit_cluster.h"
 #include "test/testing/groups_by_slot.h"

@@ -1,5 +1,3 @@
-#include "core/loop/plan_loop.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "core/drain/node_reason.h"
+#include "core/grow/loop_plan.h"
 #include "test/core/loop/loop_fixture.h"
 
 namespace loadline {

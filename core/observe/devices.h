@@ -1,0 +1,32 @@
+// The devices, such as GPUs, that nodes of a group will offer.
+#ifndef LOADLINE_CORE_OBSERVE_DEVICES_H_
+#define LOADLINE_CORE_OBSERVE_DEVICES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/observe/fleet.h"
+
+namespace loadline {
+
+// The most devices that are remembered of a group. Chosen: a node seldom offers more than two kinds.
+inline constexpr size_t kMostDevices = 8;
+
+// Returns what new nodes of a group come to offer, in order: what the cloud says, unless no node shows it
+// though some have had their time to start, and what more than half of its nodes offer that count. A node
+// that lacks a device counts only once it has had its time. While no node of the group has, what was `known`
+// stays known.
+std::vector<uint64_t> DevicesOfGroup(const std::vector<uint64_t>& known, const FleetGroup& group,
+                                     const FleetOptions& options, int64_t now_ms);
+
+// Returns whether a node does not offer all of these devices. The driver of a device registers it minutes
+// after its node is ready: until then no pod that needs it can be placed there, and another node for that pod
+// would be one too many.
+bool LacksDevices(const FleetNode& node, const std::vector<uint64_t>& devices);
+
+// Returns whether a node has not had its time to start.
+bool IsYoung(const FleetNode& node, int64_t startup_ms, int64_t now_ms);
+
+}  // namespace loadline
+
+#endif  // LOADLINE_CORE_OBSERVE_DEVICES_H_

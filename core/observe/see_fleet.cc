@@ -1,0 +1,202 @@
+#include "core/observe/see_fleet.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "core/drain/eligibility.h"
+#include "core/observe/count_machines.h"
+#include "core/observe/devices.h"
+#include "core/observe/fleet_state.h"
+
+namespace loadline {
+namespace {
+
+// The time that a node may take to start where no option says so. Published: --max-node-startup-time of
+// Cluster Autoscaler is 15 minutes by default.
+constexpr int64_t kStartupMs = 15 * 60 * 1000;
+
+FleetNode SeenNode(const ClusterState& cluster, Slot slot, const StartupTaints& names, bool leaving) {
+  FleetNode node;
+  node.created_ms = std::max<int64_t>(0, cluster.traits(slot).created_s.value_or(0)) * 1000;
+  node.ready = HasStarted(cluster, slot, names);
+  node.leaving = leaving;
+  node.devices = DevicesOf(cluster.node_shape(slot).allocatable, cluster.resource_names());
+  return node;
+}
+
+FleetGroup SeenGroup(const CloudGroup& group, bool shrinks) {
+  FleetGroup seen;
+  seen.name = group.name;
+  seen.min_nodes = group.min_nodes;
+  seen.target = group.target;
+  seen.readable = group.problem.empty();
+  seen.shrinks = shrinks;
+  seen.provision_ms = group.provision_ms;
+  seen.startup_ms = group.startup_ms;
+  seen.template_devices = group.template_devices;
+  return seen;
+}
+
+// The machines that count: those whose id and whose node no machine had that was listed before.
+class ListedOnce {
+ public:
+  ListedOnce(const ClusterState& cluster, const LoopObservation& seen)
+      : cluster_(cluster), seen_(seen), owners_(static_cast<size_t>(cluster.slot_end())) {
+    ids_.reserve(
+        std::accumulate(seen.groups.begin(), seen.groups.end(), size_t{0},
+                        [](size_t sum, const CloudGroup& group) { return sum + group.machines.size(); }));
+  }
+
+  // Returns whether the machine counts. If not because of its node, it is added to `shared`.
+  bool Add(const MachinePlace& place, std::vector<SharedNode>* shared) {
+    const CloudMachine& machine = seen_.groups[place.group].machines[place.machine];
+    if (!ids_.insert(machine.id).second) return false;
+    if (!machine.node.has_value() || !cluster_.Occupied(*machine.node)) return true;
+    std::optional<MachinePlace>& owner = owners_[IndexOf(*machine.node)];
+    if (owner.has_value()) {
+      shared->push_back({place, *owner});
+      return false;
+    }
+    owner = place;
+    return true;
+  }
+  bool HasMachine(Slot slot) const { return owners_[IndexOf(slot)].has_value(); }
+
+ private:
+  const ClusterState& cluster_;
+  const LoopObservation& seen_;
+  absl::flat_hash_set<absl::string_view> ids_;
+  std::vector<std::optional<MachinePlace>> owners_;  // by slot
+};
+
+// Returns what the nodes of each group that has any come to offer: what its model and its nodes show.
+std::map<GroupIndex, std::vector<uint64_t>> DevicesByGroup(const ClusterState& cluster,
+                                                           const StartupTaints& names,
+                                                           const GroupsOfNodes& group_of,
+                                                           NodeGroupSpan groups, int64_t now_ms) {
+  std::map<GroupIndex, FleetGroup> seen;
+  for (const auto [slot, group] : group_of) {
+    FleetMachine& machine = seen[group].machines.emplace_back();
+    machine.node = SeenNode(cluster, slot, names, /*leaving=*/false);
+  }
+  FleetOptions options;
+  options.startup_ms = kStartupMs;
+  std::map<GroupIndex, std::vector<uint64_t>> devices;
+  for (auto& [group, of] : seen) {
+    if (IndexOf(group) < groups.size() && groups[group].model.has_value()) {
+      of.template_devices = DevicesOf(groups[group].model->shape.allocatable, cluster.resource_names());
+    }
+    devices[group] = DevicesOfGroup(/*known=*/{}, of, options, now_ms);
+  }
+  return devices;
+}
+
+}  // namespace
+
+bool HasStarted(const ClusterState& cluster, Slot slot, const StartupTaints& names) {
+  return IsReady(cluster, slot) && !HasTaintOf(TaintKind::kStartup, cluster.node_shape(slot), names);
+}
+
+void FindNodesThatStart(const StartupTaints& names, NodeGroupSpan groups, DrainProblem* problem) {
+  const ClusterState& cluster = *problem->cluster;
+  const int64_t now_ms = problem->now_s * 1000;
+  const std::map<GroupIndex, std::vector<uint64_t>> devices =
+      DevicesByGroup(cluster, names, problem->group_of, groups, now_ms);
+  problem->not_started.clear();
+  for (const auto [slot, group] : problem->group_of) {
+    const FleetNode node = SeenNode(cluster, slot, names, /*leaving=*/false);
+    if (IsStarting(node, devices.at(group), kStartupMs, now_ms)) problem->not_started.push_back(slot);
+  }
+}
+
+void TakeOutNodesThatStart(const StartupTaints& names, DrainProblem* problem) {
+  FindNodesThatStart(names, problem->groups, problem);
+  GroupsOfNodes started;
+  for (const auto [slot, group] : problem->group_of) {
+    if (!std::binary_search(problem->not_started.begin(), problem->not_started.end(), slot))
+      started.Set(slot, group);
+  }
+  problem->group_of = std::move(started);
+}
+
+std::vector<uint64_t> DevicesOf(const ResourceAmounts& amounts, const ResourceNames& names) {
+  std::vector<uint64_t> devices;
+  for (const auto& [resource, amount] : amounts) {
+    if (amount <= 0 || resource <= kEphemeralStorage) continue;
+    const absl::string_view name = names.name(resource);
+    const bool native = !absl::StrContains(name, "/") || absl::StrContains(name, "kubernetes.io/");
+    if (!native) devices.push_back(FleetKey(name));
+  }
+  std::sort(devices.begin(), devices.end());
+  return devices;
+}
+
+absl::flat_hash_map<Slot, MachineState> MachinesOfMarks(const LoopObservation& seen) {
+  absl::flat_hash_map<Slot, MachineState> listed;
+  absl::flat_hash_set<Slot> marked;
+  for (const NodeMark& mark : seen.marks) marked.insert(mark.slot);
+  if (marked.empty()) return listed;
+  for (const CloudGroup& group : seen.groups) {
+    for (const CloudMachine& machine : group.machines) {
+      // In a group that cannot be read nobody knows whether the others are being deleted by now.
+      if (!group.problem.empty() && machine.state != MachineState::kDeleting) continue;
+      if (machine.node.has_value() && marked.contains(*machine.node)) {
+        listed.emplace(*machine.node, machine.state);
+      }
+    }
+  }
+  return listed;
+}
+
+SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, const StartupTaints& names,
+                   std::span<const Slot> going) {
+  SeenFleet fleet;
+  fleet.reported.first = seen.first;
+  absl::flat_hash_set<absl::string_view> shrinking;
+  for (const RemovalUnderWay& removal : seen.under_way) shrinking.insert(removal.group);
+  ListedOnce listed(cluster, seen);
+  for (const GroupIndex index : seen.groups.indices()) {
+    const CloudGroup& group = seen.groups[index];
+    FleetGroup reported = SeenGroup(group, shrinking.contains(group.name));
+    std::vector<int32_t> machines;
+    std::vector<Slot> nodes;
+    reported.machines.reserve(group.machines.size());
+    machines.reserve(group.machines.size());
+    nodes.reserve(group.machines.size());
+    for (size_t i = 0; i < group.machines.size(); ++i) {
+      const CloudMachine& machine = group.machines[i];
+      if (machine.id.empty()) continue;
+      if (!listed.Add({index, i}, &fleet.shared)) {
+        if (machine.state != MachineState::kDeleting && reported.target > 0) --reported.target;
+        continue;
+      }
+      FleetMachine& as =
+          reported.machines.emplace_back(FleetMachine{machine.id, machine.state, machine.fault, {}});
+      const bool has_node = machine.node.has_value() && cluster.Occupied(*machine.node);
+      if (has_node) {
+        const Slot slot = *machine.node;
+        as.node = SeenNode(cluster, slot, names, std::binary_search(going.begin(), going.end(), slot));
+      }
+      machines.push_back(static_cast<int32_t>(i));
+      nodes.push_back(has_node ? *machine.node : Slot{-1});
+    }
+    fleet.reported.groups.push_back(std::move(reported));
+    fleet.machines.push_back(std::move(machines));
+    fleet.nodes.push_back(std::move(nodes));
+  }
+  for (int32_t i = 0; i < cluster.slot_end(); ++i) {
+    const Slot slot{i};
+    if (!cluster.Occupied(slot) || listed.HasMachine(slot)) continue;
+    fleet.reported.other_nodes.push_back(SeenNode(cluster, slot, names, /*leaving=*/false));
+    fleet.others.push_back(slot);
+  }
+  return fleet;
+}
+
+}  // namespace loadline

@@ -1,0 +1,90 @@
+// How moves end that are given up, and what becomes of what was ordered for them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "core/cluster/node_annotations.h"
+#include "test/core/replace/replacement_fixture.h"
+
+namespace loadline {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class MoveEndTest : public ReplacementTest {
+ protected:
+  // A move that has come to nothing: its new node is ready, and its saving is gone. The node may not go.
+  void GiveUpWithANodeThatStays() {
+    TwoSmallNodes();
+    Loop();
+    Arrive("big-1", GroupIndex{1});
+    nodes_.back().node.traits.annotations = BitOf(NodeAnnotation::kScaleDownDisabled);
+    problem_.groups[GroupIndex{1}].usd_per_hour = 0.20;
+    EXPECT_THAT(Loop().replacement.ended, SizeIs(1));
+    ASSERT_THAT(memory_.moves, SizeIs(1));
+    ASSERT_EQ(memory_.moves[0].phase, MoveUnderWay::Phase::kGivingBack);
+    problem_.groups[GroupIndex{1}].usd_per_hour = 0.18;
+  }
+};
+
+TEST_F(MoveEndTest, AnEmptyNodeThatMayNotGoHoldsMovesUpForALimitedTime) {
+  GiveUpWithANodeThatStays();
+  EXPECT_THAT(Loop(15 * kMinuteMs - 1).replacement.begun, IsEmpty());
+  EXPECT_THAT(memory_.moves, SizeIs(1)) << "it is to go until then";
+  Loop(1);
+  EXPECT_THAT(memory_.moves, IsEmpty());
+  // Once its old nodes have rested, they go into the room that is there.
+  const LoopPlan plan = Loop(15 * kMinuteMs);
+  ASSERT_THAT(plan.replacement.begun, SizeIs(2));
+  EXPECT_THAT(plan.growth, IsEmpty());
+}
+
+TEST_F(MoveEndTest, AGroupAtItsMinimumHoldsMovesUpForALimitedTime) {
+  TwoSmallNodes();
+  Loop();
+  Arrive("big-1", GroupIndex{1});
+  problem_.groups[GroupIndex{1}].usd_per_hour = 0.20;
+  problem_.groups[GroupIndex{1}].min_nodes = 1;
+  EXPECT_THAT(Started(Loop()), IsEmpty());
+  problem_.groups[GroupIndex{1}].usd_per_hour = 0.18;
+  Loop(15 * kMinuteMs);
+  EXPECT_THAT(memory_.moves, IsEmpty());
+  EXPECT_THAT(Loop(15 * kMinuteMs).replacement.begun, SizeIs(2));
+}
+
+// Whatever makes moves with these nodes fail is likely to do so again.
+TEST_F(MoveEndTest, AMoveThatIsGivenUpAgainIsTriedAfterTwiceAsLong) {
+  TwoSmallNodes();
+  for (const int64_t rest_ms : {30 * kMinuteMs, 60 * kMinuteMs, 120 * kMinuteMs}) {
+    ASSERT_THAT(Loop().replacement.begun, SizeIs(1)) << rest_ms;
+    ASSERT_THAT(Loop(15 * kMinuteMs).replacement.ended, SizeIs(1));
+    problem_.groups[GroupIndex{1}].target = 0;  // its machine is taken back
+    EXPECT_THAT(Loop(rest_ms - 1).replacement.begun, IsEmpty());
+  }
+  Loop(240 * kMinuteMs);
+  EXPECT_THAT(memory_.given_up, IsEmpty()) << "it could have been tried for as long as it was not";
+}
+
+// A target is lowered once, by all that nobody waits for any more: four orders would each expect to find it
+// as the first one did, and all but one would be refused.
+TEST_F(MoveEndTest, OrdersThatEndTogetherTakeBackTheirSum) {
+  for (int i = 0; i < 4; ++i) {
+    AddNode("small-" + std::to_string(i), GroupIndex{0}, 4);
+    MoveUnderWay& move = memory_.moves.emplace_back();
+    move.at_ms = move.ordered_ms = now_ms_;
+    move.orders = {{"big", 1}};
+    move.came = {0};
+    move.remove = {FleetKey("small-" + std::to_string(i))};
+  }
+  problem_.groups[GroupIndex{1}].target = 4;
+  problem_.groups[GroupIndex{1}].not_begun = 3;
+  const LoopPlan plan = Loop(15 * kMinuteMs);
+  EXPECT_THAT(plan.replacement.ended, SizeIs(4));
+  EXPECT_THAT(plan.take_back, ElementsAre(TakeBack{GroupIndex{1}, 3}));
+}
+
+}  // namespace
+}  // namespace loadline
