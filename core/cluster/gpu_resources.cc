@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -23,6 +24,12 @@ int64_t AmountOf(const ResourceAmounts& amounts, const ResourceNames& names, abs
   return id.has_value() ? amounts.Get(*id) : 0;
 }
 
+// Returns whether NVIDIA's device plugin offers parts of GPUs under this name: by MIG, or renamed time
+// slices.
+bool IsSlice(absl::string_view resource) {
+  return absl::StartsWith(resource, "nvidia.com/mig-") || resource == "nvidia.com/gpu.shared";
+}
+
 // Returns the number in a label, [1, 2^30]; 0: there is none.
 int64_t NumberIn(const Labels& labels, absl::string_view key) {
   const std::string* const text = labels.Find(key);
@@ -36,8 +43,8 @@ int64_t NumberIn(const Labels& labels, absl::string_view key) {
 std::span<const absl::string_view> GpuResources() { return kGpuResources; }
 
 std::span<const absl::string_view> GpuLabels() {
-  static constexpr absl::string_view kKeys[] = {"cloud.google.com/gke-accelerator",
-                                                "k8s.amazonaws.com/accelerator", "accelerator",
+  static constexpr absl::string_view kKeys[] = {kGceGpuLabel, "k8s.amazonaws.com/accelerator",
+                                                "kubernetes.azure.com/accelerator", "accelerator",
                                                 "cluster-api/accelerator"};
   return kKeys;
 }
@@ -57,6 +64,10 @@ std::string GpuKindOf(const Labels& labels, const ResourceAmounts& amounts, cons
     const int64_t gpus = AmountOf(amounts, names, name);
     if (gpus > 0) kinds.push_back(absl::StrCat(gpus, "-", name));
   }
+  for (const auto& [resource, amount] : amounts) {
+    if (amount > 0 && IsSlice(names.name(resource)))
+      kinds.push_back(absl::StrCat(amount, "-", names.name(resource)));
+  }
   std::sort(kinds.begin(), kinds.end());
   return absl::StrJoin(kinds, "-");
 }
@@ -71,8 +82,9 @@ int64_t GpusOf(const ResourceAmounts& amounts, const ResourceNames& names) {
 int64_t GpusBehind(int64_t offered, const Labels& labels) {
   const int64_t replicas = std::max({int64_t{1}, NumberIn(labels, "nvidia.com/gpu.replicas"),
                                      NumberIn(labels, "cloud.google.com/gke-max-shared-clients-per-gpu")});
-  if (replicas == 1) return offered;
   const int64_t stated = NumberIn(labels, "nvidia.com/gpu.count");
+  if (offered == 0) return stated;
+  if (replicas == 1) return offered;
   return stated > 0 ? std::min(stated, offered) : (offered + replicas - 1) / replicas;
 }
 

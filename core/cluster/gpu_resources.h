@@ -17,19 +17,23 @@ namespace loadline {
 // NVIDIA's name. It means GPUs where none are offered yet, and GCE's prices use it.
 inline constexpr absl::string_view kNvidiaGpu = "nvidia.com/gpu";
 
+// The label that names the type of GPUs on GKE; the prices of GCE know it.
+inline constexpr absl::string_view kGceGpuLabel = "cloud.google.com/gke-accelerator";
+
 // Returns all names, NVIDIA's first. Sources: the device plugins of NVIDIA, AMD, Intel (i915 and xe, by the
 // driver of the card), Habana and Microsoft (DirectX on Windows). Shares and slices of a GPU, such as
 // nvidia.com/mig-1g.5gb, are not in it: how much of a GPU one is depends on the model.
 std::span<const absl::string_view> GpuResources();
 
 // Returns the labels by which platforms tell a node with GPUs, also before these are there; the value is
-// their type. Sources: Cluster Autoscaler's providers of GCE, AWS, those that have "accelerator", and Cluster
-// API.
+// their type. Sources: Cluster Autoscaler's providers of GCE, AWS and Azure, those that have "accelerator",
+// and Cluster API.
 std::span<const absl::string_view> GpuLabels();
 
 // Returns the number and kind of the GPUs of a node, which distinguishes machines without a stated type:
-// "8-nvidia-tesla-t4" where a label names their type, else as "8-nvidia.com/gpu". Without the number as long
-// as only the label tells of them; empty: the node has none.
+// "8-nvidia-tesla-t4" where a label names their type, else as "8-nvidia.com/gpu", or
+// "7-nvidia.com/mig-1g.5gb" where they are offered in slices. Without the number as long as only the label
+// tells of them; empty: the node has none.
 std::string GpuKindOf(const Labels& labels, const ResourceAmounts& amounts, const ResourceNames& names);
 
 // The sum of all of them.
@@ -37,7 +41,7 @@ int64_t GpusOf(const ResourceAmounts& amounts, const ResourceNames& names);
 
 // Returns the number of machines' GPUs behind those that a node offers, which may be shares of them: time
 // slices of NVIDIA's device plugin, by the labels of its feature discovery, and clients that share a GPU on
-// GKE.
+// GKE. Where a node offers slices alone, these labels state the number.
 int64_t GpusBehind(int64_t offered, const Labels& labels);
 
 // Returns the first of them that `amounts` has; empty: it has none.

@@ -83,6 +83,10 @@ NodeKind KindForPlan(const ClusterState& cluster, Slot slot, const GroupsOfNodes
   return group_of[slot].has_value() ? NodeKind::kMachine : cluster.traits(slot).kind;
 }
 
+bool MayBeInGroup(const ClusterState& cluster, Slot slot) {
+  return cluster.traits(slot).kind != NodeKind::kVirtual;
+}
+
 std::vector<Slot> NamedAsMachines(const ClusterState& cluster, const GroupsOfNodes& group_of) {
   std::vector<Slot> named;
   for (const auto [slot, group] : group_of) {

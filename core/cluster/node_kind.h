@@ -38,6 +38,9 @@ absl::string_view Name(NodeKind kind);
 // Returns what the node is for a plan: the members of a named group are machines.
 NodeKind KindForPlan(const ClusterState& cluster, Slot slot, const GroupsOfNodes& group_of);
 
+// Returns whether a group may have the node as a machine: a virtual node is nobody's, whatever selects it.
+bool MayBeInGroup(const ClusterState& cluster, Slot slot);
+
 // Returns the nodes of groups that by themselves are no machines, by slot. Cost: O(nodes).
 std::vector<Slot> NamedAsMachines(const ClusterState& cluster, const GroupsOfNodes& group_of);
 

@@ -13,16 +13,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "core/base/fingerprint.h"
-#include "core/cluster/platform_labels.h"
+#include "core/cluster/shared_marks.h"
 
 namespace loadline {
 namespace {
-
-// Nodes of one shape.
-struct Alike {
-  const NodeShape* shape;
-  int64_t nodes;
-};
 
 std::vector<Slot> HealthyNodes(const ClusterState& cluster, const GroupNodes& group,
                                const StartupTaints& names) {
@@ -33,24 +27,6 @@ std::vector<Slot> HealthyNodes(const ClusterState& cluster, const GroupNodes& gr
     }
   }
   return healthy;
-}
-
-std::vector<Alike> ByShape(const ClusterState& cluster, std::span<const Slot> nodes) {
-  absl::flat_hash_map<uint64_t, size_t> known;
-  std::vector<Alike> alike;
-  for (const Slot slot : nodes) {
-    const NodeShape& shape = cluster.node_shape(slot);
-    const auto [at, is_new] = known.try_emplace(shape.fingerprint, alike.size());
-    if (is_new) alike.push_back({&shape, 0});
-    ++alike[at->second].nodes;
-  }
-  return alike;
-}
-
-int64_t CountNodes(std::span<const Alike> alike) {
-  int64_t nodes = 0;
-  for (const Alike& of : alike) nodes += of.nodes;
-  return nodes;
 }
 
 // Devices come in whole numbers; of all else machines of one type have a little more or less.
@@ -82,106 +58,44 @@ std::vector<NodeAmounts> AllocatableOf(std::span<const Alike> alike) {
   return allocatable;
 }
 
-// Returns the amounts of the template, corrected by what nodes show. `healthy`: some of them are healthy.
-ResourceAmounts CorrectedAmounts(const ResourceAmounts& stated, const ResourceAmounts& shown, bool healthy,
+// Returns the amounts of the template, corrected by what nodes show. `healthy`: so many of them are healthy.
+ResourceAmounts CorrectedAmounts(const ResourceAmounts& stated, const ResourceAmounts& shown, size_t healthy,
                                  const ResourceNames& names) {
+  const auto may_be_broken = [&](ResourceId resource) {
+    return healthy < kShowNoDevice && IsDevice(names.name(resource));
+  };
   ResourceAmounts amounts;
   for (const auto& [resource, amount] : stated) {
-    // The driver of a device that no healthy node has will not come on the next node either.
-    const bool missing = healthy && shown.Find(resource) == nullptr && IsDevice(names.name(resource));
-    if (!missing) amounts[resource] = amount;
+    const bool missing = shown.Find(resource) == nullptr && IsDevice(names.name(resource));
+    if (!missing || may_be_broken(resource)) amounts[resource] = amount;
   }
   for (const auto& [resource, amount] : shown) {
     const int64_t* const said = stated.Find(resource);
-    if (said == nullptr || (amount < *said && amount > *said / 2)) amounts[resource] = amount;
+    const bool lower = said != nullptr && amount < *said && amount > *said / 2 && !may_be_broken(resource);
+    if (said == nullptr || lower) amounts[resource] = amount;
   }
   return amounts;
 }
 
-// Counts the nodes with a label of each value.
-class LabelCounts {
- public:
-  explicit LabelCounts(std::span<const Alike> alike) : all_(CountNodes(alike)) {
-    for (const Alike& of : alike) {
-      for (const Label& label : of.shape->labels) counts_[{label.key, label.value}] += of.nodes;
-    }
-  }
-
-  // Adds the labels that these nodes share, with the most frequent value. `zones`: only those that name a
-  // zone or a region, or only the others.
-  void AddShared(bool zones, Labels* labels) const {
-    struct OfKey {
-      int64_t nodes = 0;
-      int64_t most = 0;
-      absl::string_view value;
-    };
-    absl::btree_map<absl::string_view, OfKey> keys;
-    for (const auto& [label, nodes] : counts_) {
-      OfKey& of = keys[label.first];
-      of.nodes += nodes;
-      if (nodes < of.most || (nodes == of.most && label.second > of.value)) continue;
-      of.most = nodes;
-      of.value = label.second;
-    }
-    for (const auto& [key, of] : keys) {
-      if (IsZoneLabel(key) != zones || of.nodes <= all_ / 2) continue;
-      if (of.most > all_ / 2 || of.most > 1) labels->Set(key, of.value);
-    }
-  }
-
- private:
-  int64_t all_;
-  absl::flat_hash_map<std::pair<absl::string_view, absl::string_view>, int64_t> counts_;
-};
-
-// Adds the labels of kubelets that a template leaves out, with the values that more than half of the nodes
-// have. What it does state under one of the keys holds.
-void AddKubeletLabels(std::span<const Alike> alike, Labels* labels) {
-  const int64_t half = CountNodes(alike) / 2;
-  const bool system = !OperatingSystemOf(*labels).empty();
-  const bool architecture = !ArchitectureOf(*labels).empty();
-  for (const absl::string_view key : KubeletLabels()) {
-    if (absl::EndsWith(key, "os") ? system : architecture) continue;
-    absl::btree_map<absl::string_view, int64_t> values;
-    for (const Alike& of : alike) {
-      if (const std::string* const value = of.shape->labels.Find(key)) values[*value] += of.nodes;
-    }
-    for (const auto& [value, nodes] : values) {
-      if (nodes > half) labels->Set(key, value);
-    }
-  }
+bool IsLeaving(const ClusterState& cluster, Slot slot, const StartupTaints& names) {
+  return cluster.traits(slot).deleted_s.has_value() ||
+         absl::c_any_of(cluster.node_shape(slot).taints, [&](const Taint& taint) {
+           return KindOfTaint(taint, names) == TaintKind::kLeaving && taint.Repels();
+         });
 }
 
-// Nodes of the zone that the next node is expected in, and the zones if there are several.
-std::vector<Alike> InNextZone(std::span<const Alike> alike, std::vector<std::string>* zones) {
-  absl::btree_map<absl::string_view, int64_t> nodes;
-  for (const Alike& of : alike) nodes[ZoneOf(of.shape->labels)] += of.nodes;
-  if (nodes.size() > 1) nodes.erase("");  // a controller has yet to label these
-  const absl::string_view next = absl::c_min_element(nodes, [](const auto& a, const auto& b) {
-                                   return std::tie(a.second, a.first) < std::tie(b.second, b.first);
-                                 })->first;
-  if (nodes.size() > 1) {
-    for (const auto& [zone, count] : nodes) zones->push_back(std::string(zone));
-  }
-  std::vector<Alike> there;
-  absl::c_copy_if(alike, std::back_inserter(there),
-                  [&](const Alike& of) { return ZoneOf(of.shape->labels) == next; });
-  return there;
-}
-
-std::vector<Taint> SharedTaints(std::span<const Alike> alike, const StartupTaints& names) {
-  absl::btree_map<std::tuple<std::string, std::string, std::string>, int64_t> counts;
-  for (const Alike& of : alike) {
-    for (const Taint& taint : LastingTaints(of.shape->taints, names)) {
-      counts[{taint.key, taint.value, taint.effect}] += of.nodes;
+// Returns the nodes that would be healthy without their cordon. `healthy` are among them.
+std::vector<Slot> StartedNodes(const ClusterState& cluster, const GroupNodes& group,
+                               const StartupTaints& names) {
+  std::vector<Slot> started;
+  for (const Slot slot : group.nodes) {
+    if (cluster.traits(slot).ready && !absl::c_binary_search(group.lacking, slot) &&
+        !IsLeaving(cluster, slot, names) &&
+        !HasTaintOf(TaintKind::kStartup, cluster.node_shape(slot), names)) {
+      started.push_back(slot);
     }
   }
-  const int64_t half = CountNodes(alike) / 2;
-  std::vector<Taint> shared;
-  for (const auto& [taint, nodes] : counts) {
-    if (nodes > half) shared.push_back({std::get<0>(taint), std::get<1>(taint), std::get<2>(taint)});
-  }
-  return shared;
+  return started;
 }
 
 // The values that more than half of the nodes have, in order.
@@ -211,8 +125,8 @@ std::vector<std::tuple<std::string, bool, int32_t>> ContentOf(const CsiNode* csi
   return content;
 }
 
-// The first node by name of those whose CSINode is that of most. Among equally frequent ones one that is
-// there precedes none, and then that of the lowest limits.
+// The first node by name of those whose CSINode is that of most, among those that have a driver. Among
+// equally frequent ones that of the lowest limits is first.
 std::string TypicalCsiNode(const ClusterState& cluster, std::span<const Slot> nodes) {
   struct Found {
     int64_t nodes = 0;
@@ -224,31 +138,21 @@ std::string TypicalCsiNode(const ClusterState& cluster, std::span<const Slot> no
     Found& of = found[ContentOf(cluster.objects().FindCsiNode(name))];
     if (of.nodes++ == 0 || name < of.first) of.first = name;
   }
-  const auto most = absl::c_max_element(found, [](const auto& a, const auto& b) {
-    return std::pair(a.second.nodes, !a.first.empty()) < std::pair(b.second.nodes, !b.first.empty());
-  });
+  // The drivers of a young node have yet to register.
+  if (found.size() > 1) found.erase(decltype(found)::key_type());
+  const auto most = absl::c_max_element(
+      found, [](const auto& a, const auto& b) { return a.second.nodes < b.second.nodes; });
   return std::string(most->second.first);
 }
 
-// Drops labels whose value is the name of the node. Of the other labels of a single node nobody knows which
-// are its own.
-void DropLabelsOf(absl::string_view node, Labels* labels) {
-  std::vector<Label> kept;
-  absl::c_copy_if(*labels, std::back_inserter(kept), [&](const Label& label) { return label.value != node; });
-  *labels = Labels(std::move(kept));
-}
-
-NodeModel FromNodes(const ClusterState& cluster, std::span<const Slot> nodes, std::span<const Alike> alike,
-                    const StartupTaints& names) {
-  NodeModel model;
-  model.source = nodes.size() == 1 ? ModelSource::kSingle : ModelSource::kShared;
-  NodeShape& shape = model.shape;
-  LabelCounts(alike).AddShared(/*zones=*/false, &shape.labels);
-  LabelCounts(InNextZone(alike, &model.zones)).AddShared(/*zones=*/true, &shape.labels);
-  if (nodes.size() == 1) DropLabelsOf(cluster.name(nodes.front()), &shape.labels);
-  shape.allocatable = SharedAmounts(AllocatableOf(alike), cluster.resource_names());
-  shape.taints = SharedTaints(alike, names);
-  return model;
+// Returns the nodes of the group that do not leave; all where each does.
+std::vector<Slot> StayingNodes(const ClusterState& cluster, const GroupNodes& group,
+                               const StartupTaints& names) {
+  std::vector<Slot> staying;
+  absl::c_copy_if(group.nodes, std::back_inserter(staying),
+                  [&](Slot slot) { return !IsLeaving(cluster, slot, names); });
+  if (staying.empty()) staying.assign(group.nodes.begin(), group.nodes.end());
+  return staying;
 }
 
 // Returns the room of the static pods that more than half of the nodes have, each as often as they have it.
@@ -335,32 +239,36 @@ ResourceAmounts SharedAmounts(std::span<const NodeAmounts> nodes, const Resource
 bool IsHealthyNode(const ClusterState& cluster, Slot slot, const StartupTaints& names) {
   const NodeShape& shape = cluster.node_shape(slot);
   // The soft taint of a node that is not needed says nothing against it.
-  return cluster.traits(slot).ready && !cluster.traits(slot).deleted_s.has_value() && !shape.unschedulable &&
-         absl::c_none_of(shape.taints, [&](const Taint& taint) {
-           const TaintKind kind = KindOfTaint(taint, names);
-           return kind == TaintKind::kStartup || (kind == TaintKind::kLeaving && taint.Repels());
-         });
+  return cluster.traits(slot).ready && !shape.unschedulable && !IsLeaving(cluster, slot, names) &&
+         !HasTaintOf(TaintKind::kStartup, shape, names);
 }
 
 std::optional<NodeModel> ModelOfNewNode(const ClusterState& cluster, const GroupNodes& group,
                                         const StartupTaints& startup_taints, const ResourceNames& names) {
   if (group.stated == nullptr && group.nodes.empty()) return std::nullopt;
   std::vector<Slot> nodes = HealthyNodes(cluster, group, startup_taints);
-  const bool healthy = !nodes.empty();
-  if (!healthy) nodes.assign(group.nodes.begin(), group.nodes.end());
+  const size_t healthy = nodes.size();
+  if (healthy == 0) nodes.assign(group.nodes.begin(), group.nodes.end());
   const std::vector<Alike> alike = ByShape(cluster, nodes);
+  const ResourceAmounts shown = SharedAmounts(AllocatableOf(alike), cluster.resource_names());
   NodeModel model;
-  if (group.stated == nullptr) {
-    model = FromNodes(cluster, nodes, alike, startup_taints);
-  } else {
-    model.shape = WithoutPassingTaints(*group.stated, startup_taints);
-    if (healthy) AddKubeletLabels(alike, &model.shape.labels);
-    model.shape.allocatable =
-        CorrectedAmounts(group.stated->allocatable,
-                         SharedAmounts(AllocatableOf(alike), cluster.resource_names()), healthy, names);
-  }
-  model.nodes = static_cast<int64_t>(nodes.size());
   NodeShape& shape = model.shape;
+  if (group.stated == nullptr) {
+    std::vector<Slot> started = StartedNodes(cluster, group, startup_taints);
+    if (healthy == 0 || started.empty()) started = nodes;
+    const bool single = nodes.size() == 1 && started.size() == 1;
+    model.source = single ? ModelSource::kSingle : ModelSource::kShared;
+    ShareMarks(alike, ByShape(cluster, started), startup_taints, &shape);
+    if (single) DropLabelsOf(cluster.name(nodes.front()), &shape.labels);
+    shape.allocatable = shown;
+  } else {
+    shape = WithoutPassingTaints(*group.stated, startup_taints);
+    AddCloudLabels(alike, &shape.labels);
+    shape.allocatable = CorrectedAmounts(group.stated->allocatable, shown, healthy, names);
+  }
+  AddZoneLabels(ByShape(cluster, StayingNodes(cluster, group, startup_taints)), group.stated != nullptr,
+                &shape.labels, &model.zones);
+  model.nodes = static_cast<int64_t>(nodes.size());
   if (shape.declared_features.empty()) {
     shape.declared_features = SharedBy(alike, [](const NodeShape& of) { return of.declared_features; });
   }

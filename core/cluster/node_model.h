@@ -44,6 +44,14 @@ struct NodeModel {
 // Adds a new node, which has nothing but its static pods. `name` is also its hostname.
 NodeIndex AddNodeOf(const NodeModel& model, const std::string& name, Snapshot* snapshot);
 
+// The value of a label that more than half of the nodes of a group have with different values: no pod selects
+// it, and it is a domain of its own.
+inline constexpr char kOneOfSeveral[] = "one-of-several";
+
+// So many healthy nodes without a device show that its driver does not come on the next node either. Chosen:
+// one of them may be broken.
+inline constexpr size_t kShowNoDevice = 2;
+
 // Returns whether a node is as those of its group are meant to be: ready and schedulable, without a taint of
 // a node that starts or is to go.
 bool IsHealthyNode(const ClusterState& cluster, Slot slot, const StartupTaints& startup_taints);
@@ -73,26 +81,31 @@ struct GroupNodes {
 // is to go; where there is none, all do.
 //
 // With a template, labels and taints are those of the template: what people and controllers have put on nodes
-// since says nothing of the next one. Amounts are those of the template, or the lower ones that nodes show,
-// unless these are not more than half of them: clouds do not know what kubelets reserve, and a template with
-// twice the hardware is newer than the nodes. Resources and features of which the template says nothing are
-// those that more than half of the nodes have. Devices that no more than half of the healthy nodes offer are
-// left out, if there is a healthy node: their driver has not come in the time that a start may take.
+// since says nothing of the next one. The labels of kubelets and clouds that it leaves out (zone, type,
+// system and architecture) are those of its nodes; without any, the system is Linux and the architecture
+// amd64. Amounts are those of the template, or the lower ones that nodes show, unless these are not more than
+// half of them: clouds do not know what kubelets reserve, and a template with twice the hardware is newer
+// than the nodes. Resources and features of which the template says nothing are those that more than half of
+// the nodes have. Devices that no more than half of the healthy nodes offer are left out, if there are
+// kShowNoDevice: their driver has not come in the time that a start may take. Fewer nodes do not lower the
+// number of devices either.
 //
-// Without a template, labels, taints and features are those that more than half of the nodes have. If more
-// than half carry a label with different values, the most frequent one counts where several nodes have it; a
-// value of one node alone, such as its name, is no property of the group. The amount of a resource is the
+// Without a template, labels, taints and features are those that more than half of the nodes have. Labels and
+// taints are also those of more than half of the nodes that have started, cordoned ones included: the only
+// node without a cordon is no model of the others. If more than half carry a label with different values, it
+// is kOneOfSeveral; of types of machines the most frequent one counts, and a label that names a machine or a
+// pool has no value. The amount of a resource is the
 // least among the nodes that offer it, where more than half do; nodes that offer less than three quarters of
 // what more than half offer at least are passed over, as limited by hand. Of devices, which come in whole
 // numbers, it is what more than half offer at least.
 //
 // Labels that name a zone or a region, see IsZoneLabel(), have one of several values where nodes are in
-// several zones. A cloud evens them out: the next node is expected in the zone with the fewest nodes, the
-// first by name among equals. A pod that selects another zone gets no node of this group until it is that
-// one's turn.
+// several zones. A cloud evens them out, whatever their state: the next node is expected in the zone with the
+// fewest nodes, the first by name among equals. A pod that selects another zone gets no node of this group
+// until it is that one's turn.
 //
-// The CSINode and the static pods are those of most nodes, whether or not there is a template. Limits of
-// volumes that the template states are kept.
+// The static pods are those of most nodes, and the CSINode is that of most with a driver, whether or not
+// there is a template. Limits of volumes that the template states are kept.
 //
 // `names`: those of the cluster, and of the resources in `stated`.
 //

@@ -84,12 +84,14 @@ constexpr absl::string_view kPlaceLabels[] = {
 
 constexpr absl::string_view kInstanceTypeLabels[] = {"node.kubernetes.io/instance-type",
                                                      "beta.kubernetes.io/instance-type"};
+// The values of these labels on nodes of k3s and RKE2.
+constexpr absl::string_view kDistributions[] = {"k3s", "rke2"};
 constexpr absl::string_view kZoneLabels[] = {"topology.kubernetes.io/zone",
                                              "failure-domain.beta.kubernetes.io/zone"};
 constexpr absl::string_view kRegionLabels[] = {"topology.kubernetes.io/region",
                                                "failure-domain.beta.kubernetes.io/region"};
-constexpr absl::string_view kKubeletLabels[] = {"kubernetes.io/os", "beta.kubernetes.io/os",
-                                                "kubernetes.io/arch", "beta.kubernetes.io/arch"};
+constexpr absl::string_view kKubeletLabels[] = {kOperatingSystemLabel, "beta.kubernetes.io/os",
+                                                kArchitectureLabel, "beta.kubernetes.io/arch"};
 constexpr std::span<const absl::string_view> kOperatingSystemLabels(kKubeletLabels, 2);
 constexpr std::span<const absl::string_view> kArchitectureLabels(kKubeletLabels + 2, 2);
 
@@ -134,6 +136,11 @@ absl::string_view PoolOf(const Labels& labels) {
 }
 
 absl::string_view InstanceTypeOf(const Labels& labels) { return FirstOf(labels, kInstanceTypeLabels); }
+
+absl::string_view MachineTypeOf(const Labels& labels) {
+  const absl::string_view type = InstanceTypeOf(labels);
+  return Has(kDistributions, type) ? "" : type;
+}
 
 absl::string_view ZoneOf(const Labels& labels) { return FirstOf(labels, kZoneLabels); }
 

@@ -12,6 +12,10 @@
 
 namespace loadline {
 
+// The labels by which kubelets state the system and the architecture of their nodes.
+inline constexpr absl::string_view kOperatingSystemLabel = "kubernetes.io/os";
+inline constexpr absl::string_view kArchitectureLabel = "kubernetes.io/arch";
+
 // Labels of roles, and taints that keep pods off them, begin so; the role follows.
 inline constexpr absl::string_view kNodeRolePrefix = "node-role.kubernetes.io/";
 
@@ -26,6 +30,8 @@ absl::string_view PoolOf(const Labels& labels);
 
 // Returns the first value of the label for it, or of the one that Kubernetes had before; empty: none.
 absl::string_view InstanceTypeOf(const Labels& labels);
+// Returns the same, without the names of distributions: k3s and RKE2 write theirs in place of a type.
+absl::string_view MachineTypeOf(const Labels& labels);
 absl::string_view ZoneOf(const Labels& labels);
 absl::string_view RegionOf(const Labels& labels);
 absl::string_view OperatingSystemOf(const Labels& labels);

@@ -237,6 +237,7 @@ enum class KeepReason {
   kFixed,             // it may not go
   kWorthItsPrice,     // its pods are worth what it costs, at the shadow prices
   kNoCheaperPlace,    // tried in vain
+  kKeepsRoom,         // tried in vain; it keeps room for pods or placeholders, which needs another place
   kSavesTooLittle,    // a cheaper arrangement saves less than the options ask for
   kGroupAtMinimum,    // of its group no node may go
   kClusterAtMinimum,  // ConsolidationProblem::minimum needs it

@@ -115,6 +115,11 @@ KeptNode KeptNodeOf(const TrialCluster& trial_cluster, const Search& search, Nod
                                           : search.ReasonOf(node).value_or(KeepReason::kNotTried);
   if (kept.reason == KeepReason::kTakesPods && !takes.contains(kept.slot))
     kept.reason = KeepReason::kNoCheaperPlace;
+  if (kept.reason == KeepReason::kNoCheaperPlace &&
+      absl::c_any_of(trial_cluster.problem().nodes[static_cast<size_t>(*known.problem)].pods,
+                     [](const LeavingPod& pod) { return pod.placeholder; })) {
+    kept.reason = KeepReason::kKeepsRoom;
+  }
   return kept;
 }
 
@@ -128,6 +133,8 @@ absl::string_view Name(KeepReason reason) {
       return "WorthItsPrice";
     case KeepReason::kNoCheaperPlace:
       return "NoCheaperPlace";
+    case KeepReason::kKeepsRoom:
+      return "PlaceholdersNeedRoom";  // as drains name it
     case KeepReason::kSavesTooLittle:
       return "SavesTooLittle";
     case KeepReason::kGroupAtMinimum:
@@ -157,6 +164,9 @@ std::string AdviceOf(KeepReason reason, const ConsolidationOptions& options) {
     case KeepReason::kNoCheaperPlace:
       return "No cheaper nodes within the limits take its pods together with those of others. Raise the "
              "maximum of a group, loosen the rules that keep its pods apart, or lower their requests.";
+    case KeepReason::kKeepsRoom:
+      return "It keeps room for waiting pods or as slack, and no cheaper nodes within the limits have that "
+             "room. Wait until these pods are placed, or keep less slack.";
     case KeepReason::kSavesTooLittle:
       return absl::StrFormat(
           "A cheaper arrangement saves less than asked for: %g USD per hour, %g %% of what its nodes cost, "
@@ -222,6 +232,8 @@ ConsolidationPlan Consolidator::Plan(Snapshot* snapshot, const ConsolidationProb
       if (!pod.to.is_new()) takes.insert(pod.to.slot);
     }
   }
+  plan.bill.reachable =
+      std::max(0.0, plan.bill.reachable);  // sums in another order differ in the last digits
   std::set<NodeIndex> given_up;
   for (const MadeMove& move : made) given_up.insert(move.removed.begin(), move.removed.end());
   for (const NodeIndex node : IndexRange<NodeIndex>(static_cast<size_t>(snapshot->node_end()))) {

@@ -71,7 +71,8 @@ NodeReasonEntry EntryOf(NodeReason reason) {
               "its budgets do not allow to evict all of its pods at once, so it is drained alone",
               "wait until the other drains are over, or let its disruption budgets allow more"};
     case NodeReason::kPlaceholdersNeedRoom:
-      return {"PlaceholdersNeedRoom", "a placeholder of slack on it fits nowhere else",
+      return {"PlaceholdersNeedRoom",
+              "the room that it keeps, for a waiting pod or as slack, is nowhere else",
               "more room on nodes that stay"};
     case NodeReason::kSizedByUtilization:
       return {"SizedByUtilization", "its group is sized by its utilization, not by what fits elsewhere",

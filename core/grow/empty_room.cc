@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/fit/line_left.h"
+#include "core/grow/loop_problem.h"
 
 namespace loadline {
 

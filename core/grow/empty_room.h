@@ -10,7 +10,8 @@
 #include "core/base/work_budget.h"
 #include "core/cluster/node_group.h"
 #include "core/cluster/snapshot.h"
-#include "core/expand/estimate.h"
+#include "core/fit/load_line.h"
+#include "core/slack/slack_rooms.h"
 
 namespace loadline {
 

@@ -15,26 +15,11 @@
 #include "core/grow/empty_room.h"
 #include "core/grow/left_as_scheduled.h"
 #include "core/grow/loop_sizes.h"
+#include "core/grow/upcoming_nodes.h"
 #include "core/grow/waiting.h"
 
 namespace loadline {
 namespace {
-
-// The positions of upcoming nodes in the snapshot.
-struct UpcomingNodes {
-  bool complete = true;  // all of them do
-  NodeIndex first{0};
-  std::vector<NodeIndex> untainted;  // the nodes that stand before it under new numbers
-  std::vector<GroupIndex> group;     // by number from `first` on
-  std::vector<EmptyNode> room;
-  std::vector<char> used;  // whether pods are expected there
-
-  void Add(GroupIndex of, const EmptyNode& left, bool is_used) {
-    group.push_back(of);
-    room.push_back(left);
-    used.push_back(is_used ? 1 : 0);
-  }
-};
 
 // New nodes of each group at most.
 using GroupCaps = StrongVector<GroupIndex, NodeLimit>;
@@ -95,23 +80,40 @@ class Attempt {
  private:
   const GrowthWay& way() const { return result_.way; }
 
-  // The memory of nodes on their way is taken until growth has been planned.
+  // Nodes that start come first. Their memory is taken until growth has been planned.
   void AddUpcoming(TrialMemory* memory) {
     upcoming_.untainted = Untaint(untainted_, facts_.cluster, &snapshot_);
     upcoming_.first = NodeIndex{snapshot_.node_end()};
-    if (!ledger_.AnyComes() || way().packs_upcoming) return;
     Estimator nodes(&snapshot_, &fit_, {}, problem_.daemons, budget_);
     for (const GroupIndex group : facts_.groups.indices()) {
       if (!facts_.groups[group].model.has_value()) continue;
-      const NodeGroup node = TemplateOf(facts_.groups[group], "/upcoming");
-      for (int64_t i = 0; i < ledger_.counts[group].upcoming; ++i) {
-        if (!memory->Node(snapshot_)) {
-          upcoming_.complete = false;
-          return;
-        }
-        upcoming_.Add(group, RoomOnNode(nodes.AddCopy(node, memory)), /*is_used=*/false);
+      NodeGroup node = TemplateOf(facts_.groups[group], "/upcoming");
+      int64_t most = ledger_.counts[group].upcoming;
+      for (const StartingNodes& starting : facts_.starting[group]) {
+        node.model = starting.model;
+        const int64_t added = std::min(starting.nodes, most);
+        AddCopies(node, group, added, &nodes, memory);
+        most -= added;
       }
+      node.model = facts_.groups[group].model;
+      if (!way().packs_upcoming) AddCopies(node, group, most, &nodes, memory);
     }
+  }
+
+  void AddCopies(const NodeGroup& node, GroupIndex group, int64_t copies, Estimator* nodes,
+                 TrialMemory* memory) {
+    for (int64_t i = 0; i < copies && upcoming_.complete; ++i) {
+      upcoming_.complete = memory->Node(snapshot_);
+      if (upcoming_.complete)
+        upcoming_.Add(group, RoomOnNode(nodes->AddCopy(node, memory)), /*is_used=*/false);
+    }
+  }
+
+  // Returns how many nodes on their way are packed with new ones: those that will be as the group's model.
+  int64_t Packed(GroupIndex group) const {
+    int64_t packed = facts_.groups[group].model.has_value() ? ledger_.counts[group].upcoming : 0;
+    for (const StartingNodes& starting : facts_.starting[group]) packed -= starting.nodes;
+    return std::max<int64_t>(0, packed);
   }
 
   EmptyNode RoomOnNode(NodeIndex node) const {
@@ -136,7 +138,7 @@ class Attempt {
     options.max_new_nodes = ledger_.NewNodesLeft();
     options.further = way().further;
     if (way().packs_upcoming && options.max_new_nodes.has_value()) {
-      for (const GroupCounts& count : ledger_.counts) *options.max_new_nodes += count.upcoming;
+      for (const GroupIndex group : facts_.groups.indices()) *options.max_new_nodes += Packed(group);
     }
     plan_.scale_up = PlanScaleUp(&snapshot_, &fit_, waiting_, problem_.daemons, may_grow, options, budget_);
   }
@@ -193,17 +195,17 @@ class Attempt {
     }
   }
 
-  // Behind those that may grow: what is on its way, as groups that cost nothing.
+  // Behind those that may grow: packed nodes, as groups that cost nothing.
   void AddUpcomingAsGroups(GrowableGroups* groups) {
     std::optional<int64_t> highest;
     for (const NodeGroup& group : *groups) highest = std::max(highest, group.priority);
     for (const GroupIndex group : facts_.groups.indices()) {
       const NodeGroup& of = facts_.groups[group];
-      if (ledger_.counts[group].upcoming == 0 || !of.model.has_value()) continue;
+      if (Packed(group) == 0) continue;
       NodeGroup& upcoming = groups->emplace_back(TemplateOf(of, "/upcoming"));
       upcoming.usd_per_hour = 0;
       upcoming.target = 0;
-      upcoming.max_nodes = ledger_.counts[group].upcoming;
+      upcoming.max_nodes = Packed(group);
       upcoming.priority = highest;
       coming_groups_.push_back(group);
     }
@@ -290,10 +292,9 @@ class Attempt {
     std::vector<NodeGroup> on_their_way;
     on_their_way.reserve(way().packs_upcoming ? ledger_.counts.size() : 0);  // they stay where they are
     for (const GroupIndex group : ledger_.counts.indices()) {
-      const bool comes = way().packs_upcoming && ledger_.counts[group].upcoming > 0;
-      if (!comes || !facts_.groups[group].model.has_value()) continue;
+      if (!way().packs_upcoming || Packed(group) == 0) continue;
       on_their_way.push_back(TemplateOf(facts_.groups[group], "/upcoming"));
-      coming.push_back({&on_their_way.back(), ledger_.counts[group].upcoming});
+      coming.push_back({&on_their_way.back(), Packed(group)});
     }
     for (const PlannedNodes& nodes : plan_.scale_up.nodes) {
       coming.push_back({&facts_.groups[plan_.grown[nodes.group]], nodes.nodes});
@@ -324,7 +325,7 @@ class Attempt {
   void ExpectWherePacked() {
     if (!way().packs_upcoming) return;
     StrongVector<GroupIndex, int64_t> unused(ledger_.counts.size(), 0);
-    for (const GroupIndex group : coming_groups_) unused[group] = ledger_.counts[group].upcoming;
+    for (const GroupIndex group : coming_groups_) unused[group] = Packed(group);
     for (const PlannedNodes& nodes : packed_) {
       const GroupIndex group = coming_groups_[IndexOf(nodes.group) - plan_.grown.size()];
       EmptyNode room = result_.rooms.empty[group];

@@ -52,6 +52,8 @@ LoopFacts::LoopFacts(const LoopProblem& problem)
       asked_pods(problem.pending.size()),
       deleting(NodesBeingDeleted(cluster, problem.deleting, problem.drain.now_s)),
       leaving(deleting.begin(), deleting.end()),
+      starting(FindStartingNodes(cluster, problem.starting_group_of, groups, problem.startup_taints,
+                                 problem.names)),
       counts(CountNodes(problem.drain, groups)),
       offers(OffersOf(groups, problem.names, problem.scale_down.eligibility.utilization.gpu_labels)),
       room(RoomBesideNodes(problem.maxima, problem.drain, offers, problem.names,

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "core/grow/loop_problem.h"
 #include "core/grow/loop_resources.h"
+#include "core/grow/upcoming_nodes.h"
 #include "core/observe/move_objects.h"
 
 namespace loadline {
@@ -34,7 +35,9 @@ struct LoopFacts {
   size_t asked_pods;
   std::vector<Slot> deleting;         // see NodesBeingDeleted()
   absl::flat_hash_set<Slot> leaving;  // the same nodes, to look them up
-  NodesByKey nodes;                   // none unless nodes are replaced
+  // By group: nodes that have registered, have not started, and will not be as its model.
+  StrongVector<GroupIndex, std::vector<StartingNodes>> starting;
+  NodesByKey nodes;  // none unless nodes are replaced
   CountsOfGroups counts;
   // The node that each group adds, as the maxima of the cluster count it; nullopt: it has no template.
   OffersOfGroups offers;

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "absl/algorithm/container.h"
+#include "core/cluster/node_kind.h"
 #include "core/cluster/node_model.h"
 
 namespace loadline {
@@ -26,14 +27,21 @@ void ApplyFindings(const LoopFindings& findings, const StrongVector<GroupIndex, 
   problem->drain.nothing_leaves = findings.nothing_leaves;
   problem->drain.group_of = {};
   problem->drain.going_group_of = {};
+  problem->starting_group_of = {};
   problem->drain.not_started.clear();
   for (const GroupIndex i : problem->groups.indices()) {
     const GroupFindings& of = findings.groups[i];
     NodeGroup& group = problem->groups[i];
-    for (const Slot slot : of.nodes) problem->drain.group_of.Set(slot, i);
+    for (const Slot slot : of.nodes) {
+      if (MayBeInGroup(cluster, slot)) problem->drain.group_of.Set(slot, i);
+    }
     for (const Slot slot : of.going) problem->drain.going_group_of.Set(slot, i);
-    absl::c_set_intersection(of.examples, findings.not_started,
-                             std::back_inserter(problem->drain.not_started));
+    std::vector<Slot> starting;
+    absl::c_set_intersection(of.examples, findings.not_started, std::back_inserter(starting));
+    for (const Slot slot : starting) {
+      if (!absl::c_binary_search(findings.marked.going, slot)) problem->starting_group_of.Set(slot, i);
+      problem->drain.not_started.push_back(slot);
+    }
     group.target = static_cast<int64_t>(of.nodes.size()) + std::min(of.upcoming, kMostUpcomingNodes);
     group.max_nodes = group.target + of.room;
     group.blocked_reason = of.held;

@@ -70,6 +70,7 @@ struct LoopProblem {
   // slack that is kept and of pods that are expected on nodes.
   DrainProblem drain;
   NodeGroups groups;
+  GroupsOfNodes starting_group_of;  // of nodes that have registered and have not started: upcoming ones
   std::vector<LoopSizing> sized;
   // All pods without a node and those that start, which is what groups that are sized count as demand; empty:
   // those that are `pending`. Resource ids are those of `names`.

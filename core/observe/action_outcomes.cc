@@ -10,16 +10,6 @@ namespace {
 
 using Result = ActionOutcome::Result;
 
-// The cloud refused the growth for a move: the move ends in the next loop.
-void NoteRefusedGrowth(const OpenAction& action, LoopMemory* memory) {
-  for (MoveUnderWay& move : memory->moves) {
-    const bool ordered = move.phase == Phase::kOrdered && move.at_ms == action.at_ms;
-    for (const MoveUnderWay::Order& order : move.orders) {
-      if (ordered && order.group == action.group) move.at_ms = 0;  // it has waited for long enough
-    }
-  }
-}
-
 void TakeIncreaseOutcome(const OpenAction& action, const ActionOutcome& outcome, LoopMemory* memory,
                          FleetOutcomes* taken) {
   IncreaseOutcome increase;
@@ -82,6 +72,15 @@ void ForgetGivenUp(const OpenAction& action, LoopMemory* memory) {
 }
 
 }  // namespace
+
+void NoteRefusedGrowth(const OpenAction& action, LoopMemory* memory) {
+  for (MoveUnderWay& move : memory->moves) {
+    const bool ordered = move.phase == MoveUnderWay::Phase::kOrdered && move.at_ms == action.at_ms;
+    for (const MoveUnderWay::Order& order : move.orders) {
+      if (ordered && order.group == action.group) move.at_ms = 0;  // it has waited for long enough
+    }
+  }
+}
 
 FleetOutcomes TakeActionOutcomes(const LoopOutcomes& outcomes, const LoopObservation& seen,
                                  LoopMemory* memory) {

@@ -14,6 +14,9 @@ namespace loadline {
 FleetOutcomes TakeActionOutcomes(const LoopOutcomes& outcomes, const LoopObservation& seen,
                                  LoopMemory* memory);
 
+// Notes that the cloud refused the growth for a move: the move ends in the next loop.
+void NoteRefusedGrowth(const OpenAction& action, LoopMemory* memory);
+
 }  // namespace loadline
 
 #endif  // LOADLINE_CORE_OBSERVE_ACTION_OUTCOMES_H_

@@ -15,6 +15,7 @@
 #include "core/cluster/node_model.h"
 #include "core/cluster/platform_labels.h"
 #include "core/price/capacity_type.h"
+#include "core/price/price_model.h"
 
 namespace loadline {
 namespace {
@@ -51,10 +52,10 @@ class KeyMaker {
   KeyMaker(const ClusterState& cluster, const StartupTaints& startup_taints)
       : cluster_(cluster), startup_taints_(startup_taints) {}
 
-  // Returns the GPUs of a node whose type nobody states; empty: a type says it, or it has none.
+  // Returns the GPUs of a node whose type does not state them; empty: a type does, or it has none.
   std::string GpusOf(Slot slot) const {
     const Labels& labels = cluster_.node_shape(slot).labels;
-    if (!InstanceTypeOf(labels).empty()) return "";
+    if (StatesGpus(MachineTypeOf(labels))) return "";
     return GpuKindOf(labels, CapacityOf(cluster_, slot), cluster_.resource_names());
   }
 
@@ -77,9 +78,9 @@ class KeyMaker {
     };
     const absl::string_view pool = PoolOf(shape.labels);
     add(pool.empty() ? absl::string_view(cluster_.traits(slot).machine_set) : pool);
-    const absl::string_view type = InstanceTypeOf(shape.labels);
+    const absl::string_view type = MachineTypeOf(shape.labels);
     add(type.empty() ? SizeOf(CapacityOf(cluster_, slot)) : std::string(type));
-    if (type.empty()) add(gpus);
+    if (!StatesGpus(type)) add(gpus);
     add(ZoneOf(shape.labels));
     const CapacityType capacity = CapacityTypeOf(shape.labels);
     add(Name(capacity), capacity == CapacityType::kSpot || capacity == CapacityType::kReserved);
@@ -98,6 +99,8 @@ class KeyMaker {
   }
 
  private:
+  static bool StatesGpus(absl::string_view type) { return !type.empty() && !TakesGpus(type); }
+
   const ClusterState& cluster_;
   const StartupTaints& startup_taints_;
 };
@@ -260,22 +263,26 @@ DerivedGroups DeriveGroups(const ClusterState& cluster, const StartupTaints& sta
   return derived;
 }
 
-std::string StatedPriceOf(const ClusterState& cluster, const std::vector<Slot>& nodes,
-                          const StartupTaints& startup_taints) {
-  return TextOfMost(Examples(cluster, nodes, startup_taints),
-                    [&](Slot slot) { return cluster.traits(slot).stated_price; });
+PriceFacts PriceFactsOf(const ClusterState& cluster, const std::vector<Slot>& nodes,
+                        const StartupTaints& startup_taints) {
+  const std::vector<Slot> examples = Examples(cluster, nodes, startup_taints);
+  const auto labels = [&](Slot slot) -> const Labels& { return cluster.node_shape(slot).labels; };
+  PriceFacts facts;
+  facts.stated_price = TextOfMost(examples, [&](Slot slot) { return cluster.traits(slot).stated_price; });
+  facts.capacity_type = CapacityTypeOfMost(cluster, examples);
+  facts.cloud = TextOfMost(
+      examples, [&](Slot slot) { return std::string(CloudOfProviderId(cluster.traits(slot).provider_id)); });
+  facts.region = TextOfMost(examples, [&](Slot slot) { return std::string(RegionOf(labels(slot))); });
+  facts.operating_system =
+      TextOfMost(examples, [&](Slot slot) { return std::string(OperatingSystemOf(labels(slot))); });
+  return facts;
 }
 
 NodeToCome NewNodeOf(const ClusterState& cluster, const std::vector<Slot>& nodes,
                      const StartupTaints& startup_taints) {
-  const std::vector<Slot> examples = Examples(cluster, nodes, startup_taints);
-  NodeToCome made;
+  NodeToCome made{PriceFactsOf(cluster, nodes, startup_taints), {}, {}};
   made.model = ModelOfNewNode(cluster, {.nodes = nodes}, startup_taints, cluster.resource_names()).value();
-  made.capacity = CapacityOfMost(cluster, examples);
-  made.capacity_type = CapacityTypeOfMost(cluster, examples);
-  made.stated_price = StatedPriceOf(cluster, examples, startup_taints);
-  made.cloud = TextOfMost(
-      examples, [&](Slot slot) { return std::string(CloudOfProviderId(cluster.traits(slot).provider_id)); });
+  made.capacity = CapacityOfMost(cluster, Examples(cluster, nodes, startup_taints));
   return made;
 }
 

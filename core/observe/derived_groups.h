@@ -48,26 +48,30 @@ struct DerivedGroups {
 // Cost: O(nodes * labels + shapes of pods). Pure.
 DerivedGroups DeriveGroups(const ClusterState& cluster, const StartupTaints& startup_taints);
 
+// The facts about nodes that prices depend on beside type and size, as far as more than half of the healthy
+// nodes agree. Where no node is healthy, all count. One node says nothing of the next one.
+struct PriceFacts {
+  std::string stated_price;  // as in NodeTraits; empty: there is none
+  CapacityType capacity_type = CapacityType::kUnknown;
+  std::string cloud;  // the scheme of their provider ids, such as "aws"; empty: none is known
+  std::string region;
+  std::string operating_system;
+};
+// Cost: O(nodes * known labels).
+PriceFacts PriceFactsOf(const ClusterState& cluster, const std::vector<Slot>& nodes,
+                        const StartupTaints& startup_taints);
+
 // A node that is to come.
-struct NodeToCome {
+struct NodeToCome : PriceFacts {
   NodeModel model;
-  ResourceAmounts capacity;                             // as NodeTraits::capacity, but never empty
-  std::string stated_price;                             // as in NodeTraits
-  CapacityType capacity_type = CapacityType::kUnknown;  // of all nodes of the group
-  std::string cloud;  // the scheme of its provider id, such as "aws"; empty: none is known
+  ResourceAmounts capacity;  // as NodeTraits::capacity, but never empty
 };
 
 // Returns what a new node of the group is: the shape as ModelOfNewNode() has it, with what prices read beside
-// it: a stated price and a cloud that more than half of the healthy nodes share, and their capacity by the
-// rule for amounts of models. Where no node is healthy, all count. Precondition: `nodes` has at least one
+// it, and the capacity of the nodes by the rule for amounts of models. Precondition: `nodes` has at least one
 // node. Cost: O(nodes * labels).
 NodeToCome NewNodeOf(const ClusterState& cluster, const std::vector<Slot>& nodes,
                      const StartupTaints& startup_taints);
-
-// Returns the price that more than half of the healthy nodes state, see NodeTraits; empty: there is none.
-// Where no node is healthy, all count. One node says nothing of the next one. Cost: O(nodes).
-std::string StatedPriceOf(const ClusterState& cluster, const std::vector<Slot>& nodes,
-                          const StartupTaints& startup_taints);
 
 }  // namespace loadline
 

@@ -42,6 +42,8 @@ constexpr KnownLabel kLabels[] = {
     {"node.kubernetes.io/lifecycle", Reading::kWord},
     {"kubernetes.io/lifecycle", Reading::kWord},
     {"node.kubernetes.io/capacity-type", Reading::kWord},
+    {"kubernetes.io/role", Reading::kWord},
+    {"aws.amazon.com/spot", Reading::kFlag},
     {"node-lifecycle", Reading::kWord},
     {"lifecycle", Reading::kWord},
     {"capacity-type", Reading::kWord},
@@ -57,6 +59,8 @@ struct Word {
 constexpr Word kWords[] = {
     {"spot", CapacityType::kSpot},
     {"ec2spot", CapacityType::kSpot},
+    {"spotworker", CapacityType::kSpot},
+    {"ondemandworker", CapacityType::kOnDemand},
     {"spotinstance", CapacityType::kSpot},
     {"spotinstances", CapacityType::kSpot},
     {"spotwithpricelimit", CapacityType::kSpot},

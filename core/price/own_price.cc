@@ -52,7 +52,9 @@ class KindPricer {
  private:
   // Prices the node without what it states itself; false: as a new one.
   bool PriceAlone(PricedKind* kind) {
-    const bool other_size = IsEstimate(group_.price.source) && IsOfOtherSize();
+    const bool other_size = IsEstimate(group_.price.source)
+                                ? IsOfOtherSize()
+                                : TakesGpus(InstanceTypeOf(shape_.labels)) && HasOtherGpus();
     if (!TakeLabels() && !other_size) return false;
     if (other_size) TakeSize();
     node_.provider.reset();
@@ -103,8 +105,13 @@ class KindPricer {
       return least > 0 && static_cast<double>(most) > kOtherSize * static_cast<double>(least);
     };
     return differs(of_new.allocatable.Get(kCpu), shape_.allocatable.Get(kCpu)) ||
-           differs(of_new.allocatable.Get(kMemory), shape_.allocatable.Get(kMemory)) ||
-           differs(GpusIn(of_new, of_new.allocatable), GpusIn(shape_, shape_.allocatable));
+           differs(of_new.allocatable.Get(kMemory), shape_.allocatable.Get(kMemory)) || HasOtherGpus();
+  }
+
+  // A node without GPUs may have yet to register them.
+  bool HasOtherGpus() const {
+    const int64_t own = GpusIn(shape_, shape_.allocatable);
+    return own > 0 && own != GpusIn(group_.model->shape, group_.model->shape.allocatable);
   }
 
   int64_t GpusIn(const NodeShape& shape, const ResourceAmounts& amounts) const {
@@ -117,6 +124,7 @@ class KindPricer {
     node_.milli_cpu = amounts.Get(kCpu);
     node_.memory_bytes = amounts.Get(kMemory);
     node_.gpus = GpusIn(shape_, amounts);
+    if (const std::string* const type = shape_.labels.Find(kGceGpuLabel)) node_.gpu_type = *type;
   }
 
   const PriceModel& model_;

@@ -128,8 +128,8 @@ class Pricing {
   // 0 where the hardware is not known.
   double LeastPlausible() const {
     if (!node_.has_template) return 0;
-    const double hardware = ByResources(FamilyRates{}) * (node_.spot ? kDeepSpotShare : 1) + GpusAtBaseRate();
-    return hardware * kLeastShareOfHardware;
+    const double hardware = ByResources(FamilyRates{}) + GpusAtBaseRate();
+    return hardware * (node_.spot ? kDeepSpotShare : 1) * kLeastShareOfHardware;
   }
 
   double GpusAtBaseRate() const {
@@ -313,14 +313,10 @@ class Pricing {
   void AskBaseRates() {
     const bool may_be_gce = node_.cloud.empty() || node_.cloud == kGce;
     const std::optional<double> factor = may_be_gce ? OrBaseFactor(std::nullopt) : std::nullopt;
-    TakeListed(PriceSource::kBaseRates, ByResources(FamilyRates{}) * SpotShare(factor),
-               PriceBasis::kEstimate);
+    const double share = SpotShare(factor);
+    TakeListed(PriceSource::kBaseRates, ByResources(FamilyRates{}) * share, PriceBasis::kEstimate);
     const GcePrices* const gce = may_be_gce ? GceList() : nullptr;
-    if (gce != nullptr) {
-      AddGceParts(*gce);
-    } else {
-      Add(PricePartKind::kGpu, GpusAtBaseRate());
-    }
+    gce != nullptr ? AddGceParts(*gce) : Add(PricePartKind::kGpu, GpusAtBaseRate() * share);
     AddLicence("linux");
   }
 
@@ -333,7 +329,7 @@ class Pricing {
 
   // GCE attaches GPUs to machines of its first generation; all others include them in the price of the type.
   void AddAttachedGpus() {
-    if (node_.gpus == 0 || GceFamily(node_.instance_type) != "n1") return;
+    if (node_.gpus == 0 || !TakesGpus(node_.instance_type)) return;
     const GcePrices* const gce = GceList();
     gce == nullptr ? AddEstimate(PricePartKind::kGpu, GpusAtBaseRate()) : AddGpus(*gce);
   }
@@ -394,6 +390,8 @@ double PodPrice(const ResourceRates& rates, const PodRequests& pod) {
   price += static_cast<double>(pod.gpus) * rates.gpu;
   return price;
 }
+
+bool TakesGpus(absl::string_view instance_type) { return GceFamily(instance_type) == "n1"; }
 
 NodePrice PriceNode(const PriceModel& model, const PricedNode& node) { return Pricing(model, node).Run(); }
 

@@ -84,7 +84,7 @@ inline constexpr double kWindowsCpu = 0.046;
 //   kFamily        GCE: CPU * rate + GiB * rate, times the family's spot factor. Table: the member of the
 //                  family that is nearest in CPU (by ratio; ties: the smaller, then by name), times the ratio
 //                  of CPUs.
-//   kBaseRates     CPU, memory and ephemeral storage, and GPUs beside; times the spot factor.
+//   kBaseRates     CPU, memory, ephemeral storage and GPUs, times the spot factor.
 //
 // The spot factor is the model's own; else that of the list's family, or for base rates of a list of GCE
 // beside a node that may be GCE's; else kAverageSpotRatio.
@@ -95,6 +95,10 @@ inline constexpr double kWindowsCpu = 0.046;
 // of a family. Pure: any thread. Source: GcePriceModel.NodePrice of Cluster Autoscaler, in its order of
 // operations.
 NodePrice PriceNode(const PriceModel& model, const PricedNode& node);
+
+// Returns whether GPUs can be attached to machines of this type, so that it does not state them: types of
+// GCE's first generation.
+bool TakesGpus(absl::string_view instance_type);
 
 inline double CpusOf(int64_t milli_cpu) { return static_cast<double>(milli_cpu) / 1000.0; }
 

@@ -10,6 +10,7 @@
 #include "core/grow/vain_growth.h"
 #include "core/loop/kept.h"
 #include "core/loop/loop_timers.h"
+#include "core/loop/plan_loop.h"
 #include "core/observe/loop_memory_bytes.h"
 #include "core/replace/replacement.h"
 #include "core/sim/sim_use.h"

@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "core/cluster/node_kind.h"
 #include "core/drain/node_reason.h"
 #include "plugin/convert/drain_pod.h"
 #include "plugin/convert/drain_state.h"
@@ -67,7 +68,8 @@ absl::Status DecodeGroups(const v1::PlanDrainRequest& request, const ClusterStat
       if (problem->group_of[Slot{slot}].has_value()) {
         return Refused(absl::StrCat(where, ": slot ", slot, " is in two groups"));
       }
-      if (!left_alone) problem->group_of.Set(Slot{slot}, problem->groups.end_index());
+      if (!left_alone && MayBeInGroup(cluster, Slot{slot}))
+        problem->group_of.Set(Slot{slot}, problem->groups.end_index());
     }
     problem->groups.push_back(std::move(group));
   }

@@ -25,9 +25,6 @@
 namespace loadline {
 namespace {
 
-constexpr absl::string_view kGceGpuLabel = "cloud.google.com/gke-accelerator";
-constexpr absl::string_view kGpuLabels[] = {kGceGpuLabel, "k8s.amazonaws.com/accelerator",
-                                            "kubernetes.azure.com/accelerator"};
 constexpr absl::string_view kCapacityTypeLabel = "karpenter.sh/capacity-type";
 // In the order of asking.
 constexpr std::pair<PriceSource, v1::NodePrice::Source> kSources[] = {
@@ -173,11 +170,12 @@ void ReadLabelsOfNode(const Labels& labels, const StringEntries& annotations, De
   const CapacityType capacity = CapacityTypeOf(labels);
   node.spot = capacity == CapacityType::kSpot;
   node.reserved = capacity == CapacityType::kReserved;
-  for (const absl::string_view key : kGpuLabels) {
+  for (const absl::string_view key : GpuLabels()) {
     decoded->has_gpu = decoded->has_gpu || labels.Find(key) != nullptr;
   }
   const std::string* price = FindEntry(annotations, kNodePriceKey);
   if (price == nullptr) price = labels.Find(kNodePriceKey);
+  if (price != nullptr && *price == kOneOfSeveral) price = nullptr;
   ReadNodePrice(price, &node);
   ReadGce(labels, annotations, &node);
 }
@@ -272,6 +270,18 @@ absl::StatusOr<DecodedTemplate> DecodeTemplate(const k8s::v1::Node& message, Res
   decoded.offer =
       MakeNodeShape(allocatable.empty() ? amounts : ToAmounts(allocatable), names, std::move(labels));
   return decoded;
+}
+
+void CompletePriced(const PriceFacts& nodes, const Labels& stated, bool states_spot, PricedNode* node) {
+  if (node->region.empty()) node->region = nodes.region;
+  if (node->cloud.empty()) node->cloud = nodes.cloud;
+  if (OperatingSystemOf(stated).empty()) node->windows = nodes.operating_system == "windows";
+  if (!states_spot && CapacityTypeOf(stated) == CapacityType::kUnknown) {
+    node->spot = nodes.capacity_type == CapacityType::kSpot;
+    node->reserved = nodes.capacity_type == CapacityType::kReserved;
+  }
+  if (node->annotated.has_value() || node->annotation_invalid) return;
+  ReadNodePrice(nodes.stated_price.empty() ? nullptr : &nodes.stated_price, node);
 }
 
 void ReadNodePrice(const std::string* text, PricedNode* node) {

@@ -54,6 +54,11 @@ void ReadStated(const Message& message, PricedNode* node) {
 // Reads what kNodePriceKey states. nullptr: nothing.
 void ReadNodePrice(const std::string* text, PricedNode* node);
 
+// Adds what the template of a group does not say about its price, as most of its nodes have it, so that nodes
+// and new ones have one price. `stated`: the labels of the template; `states_spot`: the group says whether it
+// is spot.
+void CompletePriced(const PriceFacts& nodes, const Labels& stated, bool states_spot, PricedNode* node);
+
 // Returns what a new node of a derived group is for prices: labels and stated price are read as above.
 DecodedTemplate TemplateOf(const NodeToCome& made, const ResourceNames& names);
 // Returns the same as a serialized k8s.io.api.core.v1.Node that DecodeTemplate() reads.

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/fingerprint_index.h"
+#include "core/cluster/node_kind.h"
 #include "core/observe/derived_groups.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/left_out.h"
@@ -149,9 +150,13 @@ absl::Status ReadTemplate(const v1::ScalableGroup& message, const StartupTaints&
   return absl::OkStatus();
 }
 
-std::vector<Slot> NodesOf(const v1::ScalableGroup& message) {
+// Returns the nodes of a group that may be its machines; slots without a node are left out.
+std::vector<Slot> MachinesOf(const v1::ScalableGroup& message, const ClusterState& cluster) {
   std::vector<Slot> nodes;
-  for (const int32_t slot : message.node_slots()) nodes.push_back(Slot{slot});
+  for (const int32_t at : message.node_slots()) {
+    const Slot slot{at};
+    if (at >= 0 && cluster.Occupied(slot) && MayBeInGroup(cluster, slot)) nodes.push_back(slot);
+  }
   return nodes;
 }
 
@@ -225,9 +230,10 @@ void DecodeDaemons(const v1::ScaleUpProblem& problem, ResourceReader* resources,
 // Slots without a node are refused by those questions that ask what becomes of the nodes.
 void CorrectByNodes(const v1::ScalableGroup& message, const ClusterState& cluster,
                     const DecodedProblem& problem, NodeGroup* group) {
-  std::vector<Slot> nodes = NodesOf(message);
-  std::erase_if(nodes, [&](Slot slot) { return slot < Slot{0} || !cluster.Occupied(slot); });
+  const std::vector<Slot> nodes = MachinesOf(message, cluster);
   if (nodes.empty() || !group->model.has_value()) return;
+  CompletePriced(PriceFactsOf(cluster, nodes, problem.startup_taints), group->model->shape.labels,
+                 message.has_spot(), &group->priced);
   group->model = ModelOfNewNode(cluster, {.stated = &group->model->shape, .nodes = nodes},
                                 problem.startup_taints, problem.names);
 }
@@ -273,9 +279,8 @@ void DescribeByNodes(const ClusterState& cluster, const ScalableGroups& stated,
   const bool unreadable = !decoded.model.has_value() && !message.template_node().empty();
   if (nodes.empty() || unreadable || !decoded.blocked_reason.empty()) return;
   if (decoded.model.has_value()) {
-    if (decoded.priced.annotated.has_value() || decoded.priced.annotation_invalid) return;
-    const std::string price = StatedPriceOf(cluster, nodes, problem->startup_taints);
-    ReadNodePrice(price.empty() ? nullptr : &price, &decoded.priced);
+    CompletePriced(PriceFactsOf(cluster, nodes, problem->startup_taints), decoded.model->shape.labels,
+                   message.has_spot(), &decoded.priced);
     return;
   }
   NodeToCome made = NewNodeOf(cluster, nodes, problem->startup_taints);
@@ -290,7 +295,8 @@ std::string EncodeModelNode(const ScalableGroups& stated, const ClusterState& cl
                             const DecodedProblem& problem) {
   const v1::ScalableGroup& message = stated.Get(static_cast<int>(group));
   if (!message.template_node().empty() || message.node_slots().empty()) return "";
-  const std::vector<Slot> nodes = NodesOf(message);
+  const std::vector<Slot> nodes = MachinesOf(message, cluster);
+  if (nodes.empty()) return "";
   return EncodeNodeToCome(NewNodeOf(cluster, nodes, problem.startup_taints), message.node_group(),
                           problem.names);
 }
@@ -307,7 +313,7 @@ absl::Status DeriveModels(const ScalableGroups& stated, const ClusterState& clus
         return Refused(absl::StrCat("groups[", i, "]: node_slots: there is no node in ", slot));
       }
     }
-    DescribeByNodes(cluster, stated, NodesOf(stated[i]), GroupIndex{i}, problem);
+    DescribeByNodes(cluster, stated, MachinesOf(stated[i], cluster), GroupIndex{i}, problem);
   }
   return absl::OkStatus();
 }

@@ -10,6 +10,7 @@
 #include "core/grow/loop_facts.h"
 #include "core/grow/loop_sizes.h"
 #include "core/grow/small_groups.h"
+#include "core/loop/plan_loop.h"
 #include "core/observe/price_sums.h"
 #include "loadline/v1/drain.pb.h"
 #include "loadline/v1/loop.pb.h"

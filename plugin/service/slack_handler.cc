@@ -33,7 +33,8 @@ GroupsOfNodes NamedGroups(const v1::PlanSlackRequest& request, const ClusterStat
   GroupsOfNodes group_of;
   for (int i = 0; i < request.groups_size(); ++i) {
     for (const int32_t slot : request.groups(i).node_slots()) {
-      if (slot >= 0 && cluster.Occupied(Slot{slot})) group_of.Set(Slot{slot}, GroupIndex{i});
+      if (slot >= 0 && cluster.Occupied(Slot{slot}) && MayBeInGroup(cluster, Slot{slot}))
+        group_of.Set(Slot{slot}, GroupIndex{i});
     }
   }
   return group_of;
@@ -92,7 +93,9 @@ absl::StatusOr<v1::PlanSlackResponse> AnswerPlanSlack(const v1::PlanSlackRequest
       DecodeDescribed(request.grouped_slots(), view.cluster().slot_end());
   if (!grouped.ok()) return Annotate(grouped.status(), "grouped_slots");
   GroupsOfNodes group_of;
-  for (const Slot slot : *grouped) group_of.Set(slot, GroupIndex{0});
+  for (const Slot slot : *grouped) {
+    if (MayBeInGroup(view.cluster(), slot)) group_of.Set(slot, GroupIndex{0});
+  }
 
   SlackQuestion question;
   question.cluster = &view.cluster();

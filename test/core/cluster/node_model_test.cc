@@ -112,18 +112,51 @@ TEST_F(NodeModelTest, StaticPodsOfMostNodesCount) {
   EXPECT_EQ(snapshot.pods(node).size(), 1U);
 }
 
-TEST_F(NodeModelTest, ValuesOfOneNodeEachAreNoProperty) {
-  for (const char* const id : {"i-1", "i-2", "i-3"}) Add({.labels = {{"instance", id}, {"rack", "r1"}}});
-  Add({.labels = {{"instance", "i-4"}, {"rack", "r2"}}});
-  EXPECT_EQ(LabelOf(Model(), "instance"), "");
-  EXPECT_EQ(LabelOf(Model(), "rack"), "r1");
+// The name of a machine is no property of its group; of a disk kind or a rack a new node has one or another.
+TEST_F(NodeModelTest, AValueThatDiffersByNodeIsOneOfSeveral) {
+  constexpr char kMachine[] = "alpha.eksctl.io/instance-id";
+  for (const char* const id : {"i-1", "i-2", "i-3"})
+    Add({.labels = {{kMachine, id}, {"rack", "r1"}, {"disk", id}}});
+  Add({.labels = {{kMachine, "i-4"}, {"rack", "r2"}, {"disk", "i-3"}}});
+  NodeModel model = Model();
+  EXPECT_EQ(LabelOf(model, kMachine), "");
+  EXPECT_EQ(LabelOf(model, "rack"), "r1") << "three of four";
+  EXPECT_EQ(LabelOf(model, "disk"), kOneOfSeveral) << "two of four";
+  for (int i = 0; i < 4; ++i) Add({});
+  model = Model();
+  EXPECT_EQ(LabelOf(model, "disk"), "") << "half of them have none";
 }
 
-TEST_F(NodeModelTest, OfSeveralValuesTheMostFrequentOneCounts) {
-  for (const char* const type : {"m5", "m5a", "m5a", "m6i", "m5"}) Add({.labels = {{"type", type}}});
-  EXPECT_EQ(LabelOf(Model(), "type"), "m5") << "the first by name among equals";
-  Add({.labels = {{"type", "m5a"}}});
-  EXPECT_EQ(LabelOf(Model(), "type"), "m5a");
+TEST_F(NodeModelTest, OfSeveralTypesTheMostFrequentOneCounts) {
+  constexpr char kType[] = "node.kubernetes.io/instance-type";
+  for (const char* const type : {"m5", "m5a", "m5a", "m6i", "m5"}) Add({.labels = {{kType, type}}});
+  EXPECT_EQ(LabelOf(Model(), kType), "m5") << "the first by name among equals";
+  Add({.labels = {{kType, "m5a"}}});
+  EXPECT_EQ(LabelOf(Model(), kType), "m5a");
+}
+
+// One node is schedulable, the others are cordoned: what somebody has put on it by hand is still its own.
+TEST_F(NodeModelTest, CordonedNodesCountForLabelsAndTaints) {
+  for (int i = 0; i < 4; ++i) Add({.labels = {{"pool", "a"}}, .unschedulable = true});
+  Add({.labels = {{"pool", "a"}, {"special", "yes"}}, .taints = {{"disk", "full", "NoSchedule"}}});
+  const NodeModel model = Model();
+  EXPECT_EQ(model.source, ModelSource::kShared);
+  EXPECT_EQ(model.nodes, 1);
+  EXPECT_EQ(model.shape.labels, Labels(std::vector<Label>{{"pool", "a"}}));
+  EXPECT_THAT(model.shape.taints, IsEmpty());
+}
+
+// A maintenance taint on most nodes does not count either while the healthy ones lack it.
+TEST_F(NodeModelTest, TaintsOfCordonedNodesAreTheirs) {
+  for (int i = 0; i < 3; ++i) Add({.taints = {{"maintenance", "", "NoSchedule"}}, .unschedulable = true});
+  Add({});
+  EXPECT_THAT(Model().shape.taints, IsEmpty());
+}
+
+TEST_F(NodeModelTest, TheCloudCountsCordonedMachinesOfAZone) {
+  for (const char* const zone : {"a", "a", "b", "b"}) Add({.labels = {{kZone, zone}}});
+  Add({.labels = {{kZone, "c"}}, .unschedulable = true});
+  EXPECT_EQ(LabelOf(Model(), kZone), "c");
 }
 
 TEST_F(NodeModelTest, TheNextNodeComesToTheZoneWithTheFewest) {
@@ -174,7 +207,6 @@ TEST_F(NodeModelTest, NodesThatStartGoOrLackDevicesDoNotCount) {
   FitNode unready{.labels = {{"pool", "b"}}};
   unready.traits.ready = false;
   Add(unready);
-  Add({.labels = {{"pool", "b"}}, .unschedulable = true});
   Add({.labels = {{"pool", "b"}}, .taints = {{"readiness.k8s.io/cni", "", "NoSchedule"}}});
   Add({.labels = {{"pool", "b"}}, .taints = {{"ToBeDeletedByClusterAutoscaler", "5", "NoSchedule"}}});
   Add({.labels = {{"pool", "b"}}, .taints = {{"boot", "", "NoSchedule"}}});
@@ -246,6 +278,34 @@ TEST_F(NodeModelTest, ATemplateHasTheSystemAndArchitectureOfMostNodes) {
   EXPECT_EQ(LabelOf(Model(&stated), "kubernetes.io/arch"), "") << "half of them are not most";
 }
 
+TEST_F(NodeModelTest, AMachineThatNobodyHasSeenRunsLinuxOnAmd64) {
+  NodeShape stated = cluster_.Shape(FitNode{.name = "t", .labels = {{"pool", "a"}}});
+  EXPECT_EQ(Model(&stated).shape.labels,
+            Labels(std::vector<Label>{
+                {"kubernetes.io/arch", "amd64"}, {"kubernetes.io/os", "linux"}, {"pool", "a"}}));
+  stated = cluster_.Shape(FitNode{.name = "t", .labels = {{"beta.kubernetes.io/os", "windows"}}});
+  EXPECT_EQ(LabelOf(Model(&stated), "kubernetes.io/os"), "");
+}
+
+// Zone and type are those of the nodes, also under the keys of CSI drivers, unless the template says others.
+TEST_F(NodeModelTest, ATemplateHasTheZoneAndTypeOfItsNodes) {
+  constexpr char kType[] = "node.kubernetes.io/instance-type";
+  constexpr char kDisks[] = "topology.ebs.csi.aws.com/zone";
+  for (const char* const zone : {"a", "b", "b"}) {
+    Add({.labels = {{kZone, zone}, {kDisks, zone}, {kType, "m5"}, {"role", "special"}}});
+  }
+  NodeShape stated = cluster_.Shape(FitNode{.name = "t", .labels = {{"pool", "x"}}});
+  NodeModel model = Model(&stated);
+  EXPECT_EQ(model.shape.labels,
+            Labels(std::vector<Label>{{kType, "m5"}, {"pool", "x"}, {kDisks, "a"}, {kZone, "a"}}));
+  EXPECT_THAT(model.zones, ElementsAre("a", "b"));
+  stated = cluster_.Shape(FitNode{.name = "t", .labels = {{kZone, "b"}, {kType, "m6"}}});
+  model = Model(&stated);
+  EXPECT_EQ(LabelOf(model, kDisks), "b");
+  EXPECT_EQ(LabelOf(model, kType), "m6");
+  EXPECT_THAT(model.zones, IsEmpty());
+}
+
 TEST_F(NodeModelTest, ADeviceThatNoHealthyNodeOffersIsNotExpected) {
   const NodeShape stated = cluster_.Shape(FitNode{.name = "t", .allocatable = {{"cpu", 4'000}, {kGpu, 1}}});
   EXPECT_EQ(Amount(Model(&stated), kGpu), 1) << "there is no node";
@@ -253,10 +313,13 @@ TEST_F(NodeModelTest, ADeviceThatNoHealthyNodeOffersIsNotExpected) {
   lacking_ = {slot};
   EXPECT_EQ(Amount(Model(&stated), kGpu), 1) << "the device may still come";
   lacking_.clear();
+  EXPECT_EQ(Amount(Model(&stated), kGpu), 1) << "one node may be broken";
+  Add({.allocatable = {{"cpu", 4'000}}});
   EXPECT_EQ(Amount(Model(&stated), kGpu), 0) << "it did not come";
   Add({.allocatable = {{"cpu", 4'000}, {kGpu, 1}}});
   Add({.allocatable = {{"cpu", 4'000}, {kGpu, 1}}});
-  EXPECT_EQ(Amount(Model(&stated), kGpu), 1) << "two of three have it";
+  Add({.allocatable = {{"cpu", 4'000}, {kGpu, 1}}});
+  EXPECT_EQ(Amount(Model(&stated), kGpu), 1) << "three of five have it";
 }
 
 TEST_F(NodeModelTest, FeaturesAndCsiNodeAreThoseOfMost) {
@@ -278,6 +341,8 @@ TEST_F(NodeModelTest, FeaturesAndCsiNodeAreThoseOfMost) {
   const NodeModel model = Model();
   EXPECT_THAT(model.shape.declared_features, ElementsAre("A"));
   EXPECT_EQ(model.shape.csi_node, "b");
+  for (const char* const young : {"e", "f", "g", "h"}) add(young, {}, std::nullopt);
+  EXPECT_EQ(Model().shape.csi_node, "b") << "the drivers of most have yet to register";
 }
 
 // Other names, in another order, give the same model.

@@ -31,6 +31,15 @@ TEST(PlatformLabelsTest, EachPlatformNamesItsPools) {
   EXPECT_EQ(Pool({{"kubernetes.azure.com/agentpool", ""}}), "");
 }
 
+TEST(PlatformLabelsTest, TheNameOfADistributionIsNoTypeOfAMachine) {
+  for (const char* const key : {"node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type"}) {
+    EXPECT_EQ(MachineTypeOf(Labels(std::vector<Label>{{key, "k3s"}})), "");
+    EXPECT_EQ(MachineTypeOf(Labels(std::vector<Label>{{key, "rke2"}})), "");
+    EXPECT_EQ(MachineTypeOf(Labels(std::vector<Label>{{key, "cx21"}})), "cx21");
+    EXPECT_EQ(InstanceTypeOf(Labels(std::vector<Label>{{key, "k3s"}})), "k3s");
+  }
+}
+
 TEST(PlatformLabelsTest, APlatformCountsBeforeACustom) {
   EXPECT_EQ(Pool({{"a.example/pool", "mine"}, {"cloud.google.com/gke-nodepool", "gke"}}), "gke");
   EXPECT_EQ(Pool({{"b.example/pool", "second"}, {"a.example/pool", "first"}}), "first");

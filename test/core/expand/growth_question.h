@@ -40,7 +40,7 @@ inline FitNode NodeOfGroup(const GrowthGroup& group) {
       .taints = group.tainted ? std::vector<Taint>{{"dedicated", "", "NoSchedule"}} : std::vector<Taint>()};
 }
 
-class GrowthQuestion {
+class PlanningQuestion {
  public:
   void Pods(const FitPod& pod, int64_t count) {
     pods_.push_back({cluster.Incoming(pod), count});
@@ -85,7 +85,7 @@ class GrowthQuestion {
   std::vector<PendingPods> pods_;
 };
 
-inline std::map<std::string, int64_t> NodesOf(const ScaleUpPlan& plan, const GrowthQuestion& question) {
+inline std::map<std::string, int64_t> NodesOf(const ScaleUpPlan& plan, const PlanningQuestion& question) {
   std::map<std::string, int64_t> nodes;
   for (const PlannedNodes& entry : plan.nodes) {
     nodes[question.groups[entry.group].name] += entry.nodes;
@@ -104,7 +104,7 @@ struct CheckedGrowth {
 
 class GrowthChecker {
  public:
-  GrowthChecker(const GrowthQuestion& question, const ScaleUpPlan& plan)
+  GrowthChecker(const PlanningQuestion& question, const ScaleUpPlan& plan)
       : question_(question), plan_(plan), nodes_(question.old) {}
 
   CheckedGrowth Run() {
@@ -177,14 +177,14 @@ class GrowthChecker {
     return false;
   }
 
-  const GrowthQuestion& question_;
+  const PlanningQuestion& question_;
   const ScaleUpPlan& plan_;
   NaiveNodes nodes_;
   int64_t new_nodes_ = 0;
   std::vector<std::pair<size_t, size_t>> wanted_;  // node, pods
 };
 
-inline CheckedGrowth CheckGrowth(const GrowthQuestion& question, const ScaleUpPlan& plan) {
+inline CheckedGrowth CheckGrowth(const PlanningQuestion& question, const ScaleUpPlan& plan) {
   return GrowthChecker(question, plan).Run();
 }
 

@@ -34,7 +34,7 @@ class LookAheadTest : public ::testing::Test {
     return NodesOf(plan_, question_);
   }
 
-  GrowthQuestion question_;
+  PlanningQuestion question_;
   ScaleUpPlan plan_;
 };
 

@@ -59,8 +59,8 @@ FitPod RandomGrowthPod(int i) {
 }
 
 // Nodes that are there run some of the pods, also more than they have room for.
-GrowthQuestion RandomGrowthQuestion() {
-  GrowthQuestion question;
+PlanningQuestion RandomGrowthQuestion() {
+  PlanningQuestion question;
   std::vector<FitPod> apps;
   for (int i = 0; i < *rc::gen::inRange(1, 6); ++i) apps.push_back(RandomGrowthPod(i));
   for (int i = 0; i < *rc::gen::inRange(0, 4); ++i) {
@@ -96,7 +96,7 @@ GrowthQuestion RandomGrowthQuestion() {
 
 // Invariants C1, C2, C3.
 RC_GTEST_PROP(PlanProperty, HoldsWhatItPromises, ()) {
-  GrowthQuestion question = RandomGrowthQuestion();
+  PlanningQuestion question = RandomGrowthQuestion();
   const ScaleUpPlan plan = question.Ask();
   const CheckedGrowth check = CheckGrowth(question, plan);
   RC_ASSERT(check.adds_up);
@@ -136,7 +136,7 @@ RC_GTEST_PROP(PlanProperty, HoldsWhatItPromises, ()) {
 }
 
 RC_GTEST_PROP(PlanProperty, TheOrderOfTheQuestionDecidesNothing, ()) {
-  GrowthQuestion question = RandomGrowthQuestion();
+  PlanningQuestion question = RandomGrowthQuestion();
   const ScaleUpPlan plan = question.Ask();
   const std::map<std::string, int64_t> nodes = NodesOf(plan, question);
   std::reverse(question.groups.begin(), question.groups.end());

@@ -25,7 +25,7 @@ FitPod OfApp(int64_t milli_cpu, const std::string& app) {
 }
 
 TEST(PlanTest, AMixOfGroups) {
-  GrowthQuestion question;
+  PlanningQuestion question;
   question.Pods(Sized(1000), 10);
   question.Add({.name = "large", .milli_cpu = 8000, .usd = 8});
   question.Add({.name = "small", .milli_cpu = 2000, .usd = 2.5});
@@ -41,7 +41,7 @@ TEST(PlanTest, AMixOfGroups) {
 }
 
 TEST(PlanTest, FurtherTypesCostAPenalty) {
-  GrowthQuestion question;
+  PlanningQuestion question;
   question.Pods(Sized(1000), 10);
   question.Add({.name = "large", .milli_cpu = 8000, .usd = 8});
   question.Add({.name = "small", .milli_cpu = 2000, .usd = 2.5});
@@ -54,7 +54,7 @@ TEST(PlanTest, FurtherTypesCostAPenalty) {
 }
 
 TEST(PlanTest, GroupsThatAreAlikeGrowEvenly) {
-  GrowthQuestion question;
+  PlanningQuestion question;
   question.Pods(Sized(1000), 7);
   question.Add({.name = "c", .zone = "c"});
   question.Add({.name = "a", .current = 2, .zone = "a"});
@@ -64,7 +64,7 @@ TEST(PlanTest, GroupsThatAreAlikeGrowEvenly) {
 }
 
 TEST(PlanTest, LimitsOfGroupsAndOfAll) {
-  GrowthQuestion question;
+  PlanningQuestion question;
   question.Pods(Sized(1000), 7);
   question.Add({.name = "cheap", .usd = 1, .max = 5, .current = 3});
   question.Add({.name = "dear", .usd = 2});
@@ -85,7 +85,7 @@ FitPod OfPool(const std::string& pool, int32_t priority) {
 
 // One node may come: three pods of a low priority and less cost against one of a higher priority.
 TEST(PlanTest, NoPodIsLeftOverForOneOfALowerPriority) {
-  GrowthQuestion question;
+  PlanningQuestion question;
   question.Pods(OfPool("low", 0), 3);
   question.Pods(OfPool("high", 1000), 1);
   question.Add({.name = "low", .usd = 0.2, .pool = "low"});
@@ -100,7 +100,7 @@ TEST(PlanTest, NoPodIsLeftOverForOneOfALowerPriority) {
 
 // A pod that fits no new node keeps nobody back, whatever its priority.
 TEST(PlanTest, APodThatFitsNowhereDoesNotKeepOthersBack) {
-  GrowthQuestion question;
+  PlanningQuestion question;
   question.Pods(OfPool("low", 0), 3);
   question.Pods(OfPool("nowhere", 1000), 1);
   question.Add({.name = "low", .usd = 0.2, .pool = "low"});
@@ -111,7 +111,7 @@ TEST(PlanTest, APodThatFitsNowhereDoesNotKeepOthersBack) {
 
 // Dear nodes that are preferred come first, as many as there may be; a joint plan chooses among equals.
 TEST(PlanTest, GroupsOfAHigherPriorityGrowFirst) {
-  GrowthQuestion question;
+  PlanningQuestion question;
   question.Pods(Sized(1000), 10);
   question.Add({.name = "cheap", .usd = 0.1});
   question.Add({.name = "first", .milli_cpu = 2000, .usd = 5, .max = 2, .priority = 100});
@@ -128,7 +128,7 @@ TEST(PlanTest, GroupsOfAHigherPriorityGrowFirst) {
 
 // Pods of one app keep apart by host: those beyond the preferred nodes need nodes of the other group.
 TEST(PlanTest, PodsThatDependOnOthersSeeNodesOfHigherPriorities) {
-  GrowthQuestion question;
+  PlanningQuestion question;
   FitPod apart = OfApp(100, "web");
   apart.rules.anti_affinity = {Term(Select("app", "web"), kHostnameLabel)};
   question.Pods(apart, 5);
@@ -142,7 +142,7 @@ TEST(PlanTest, PodsThatDependOnOthersSeeNodesOfHigherPriorities) {
 }
 
 TEST(PlanTest, ExistingRoomComesFirst) {
-  GrowthQuestion question;
+  PlanningQuestion question;
   question.AddOld({.name = "old", .allocatable = {{"cpu", 2000}, {"memory", 10}, {"pods", 10}}});
   question.Pods(Sized(1000), 3);
   question.Add({.name = "new"});
@@ -153,7 +153,7 @@ TEST(PlanTest, ExistingRoomComesFirst) {
 }
 
 TEST(PlanTest, ExistingRoomIsForTheHighestPriority) {
-  GrowthQuestion question;
+  PlanningQuestion question;
   question.AddOld({.name = "old", .allocatable = {{"cpu", 1000}, {"memory", 10}, {"pods", 10}}});
   question.Pods(Sized(1000), 1);
   FitPod high = Sized(900);
@@ -167,7 +167,7 @@ TEST(PlanTest, ExistingRoomIsForTheHighestPriority) {
 }
 
 TEST(PlanTest, PodsThatFitNowhereAreLeftOver) {
-  GrowthQuestion question;
+  PlanningQuestion question;
   question.Pods(Sized(5000), 3);
   question.Add({.name = "new"});
   ScaleUpPlan plan = question.Ask();
@@ -180,7 +180,7 @@ TEST(PlanTest, PodsThatFitNowhereAreLeftOver) {
 }
 
 TEST(PlanTest, EachPoolTakesItsOwn) {
-  GrowthQuestion question;
+  PlanningQuestion question;
   for (const std::string pool : {"red", "blue"}) {
     FitPod pod = Sized(500);
     pod.rules.node_selector = Labels(std::vector<Label>{{"pool", pool}});
@@ -194,7 +194,7 @@ TEST(PlanTest, EachPoolTakesItsOwn) {
 }
 
 TEST(PlanTest, OnePerHostTakesCheapNodes) {
-  GrowthQuestion question;
+  PlanningQuestion question;
   FitPod pod = OfApp(100, "db");
   pod.rules.anti_affinity = {Term(Select("app", "db"), kHostnameLabel)};
   question.Pods(pod, 5);
@@ -207,7 +207,7 @@ TEST(PlanTest, OnePerHostTakesCheapNodes) {
 
 // No group alone can take them: the zones have to grow together.
 TEST(PlanTest, SpreadingOverZonesNeedsAllOfThem) {
-  GrowthQuestion question;
+  PlanningQuestion question;
   FitPod pod = OfApp(500, "web");
   pod.rules.has_spread = true;
   pod.rules.spread = {
@@ -225,7 +225,7 @@ TEST(PlanTest, SpreadingOverZonesNeedsAllOfThem) {
 }
 
 TEST(PlanTest, WithoutWorkTheAnswerSaysSo) {
-  GrowthQuestion question;
+  PlanningQuestion question;
   for (int64_t i = 1; i < 20; ++i) question.Pods(Sized(100 + i), 20);
   question.Add({.name = "new"});
   EXPECT_TRUE(question.Ask(WorkBudget(0)).cut_short);
@@ -233,7 +233,7 @@ TEST(PlanTest, WithoutWorkTheAnswerSaysSo) {
 
 // Nodes that are equal are one entry, however many there are.
 TEST(PlanTest, AHundredMillionNodesAreOneEntry) {
-  GrowthQuestion question;
+  PlanningQuestion question;
   question.Pods(Sized(1000), 100'000'000);
   question.Add({.name = "a", .max = 2'000'000'000});
   question.Add({.name = "b", .max = 2'000'000'000});
@@ -245,7 +245,7 @@ TEST(PlanTest, AHundredMillionNodesAreOneEntry) {
 
 // Nodes for pods that depend on others are tried out one by one: as many as there is memory for.
 TEST(PlanTest, NodesThatAreTriedOutEndWithTheMemory) {
-  GrowthQuestion question;
+  PlanningQuestion question;
   FitPod pod = OfApp(100, "db");
   pod.rules.anti_affinity = {Term(Select("app", "db"), kHostnameLabel)};
   question.Pods(pod, 100'000'000);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/loop/loop_actions.h"
+#include "core/observe/action_outcomes.h"
 
 namespace loadline {
 namespace {

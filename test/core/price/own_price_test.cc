@@ -167,6 +167,20 @@ TEST_F(OwnPriceTest, SizeOfAnUnlistedTypeCounts) {
   EXPECT_DOUBLE_EQ(Usd(group, gpus), 0.033174 * 2 + 0.004446 * 8 + 1.4);
 }
 
+// GCE attaches GPUs to machines of its first generation: a list prices the type without them. A node that
+// offers none may have yet to register them.
+TEST_F(OwnPriceTest, GpusAttachedToAListedTypeCount) {
+  auto list = ParsePriceCatalogue("own", "instance_type,on_demand_usd_per_hour\nn1-standard-2,0.1\n");
+  ASSERT_TRUE(list.ok()) << list.status();
+  model_.catalogues = {std::make_shared<const PriceCatalogue>(*std::move(list))};
+  node_.instance_type = "n1-standard-2";
+  const Slot attached = Add({{kMachineLabel, "n1-standard-2"}}, "", 2000, 8 * kGi, 2);
+  const Slot alike = Add({{kMachineLabel, "n1-standard-2"}});
+  const NodeGroup& group = Group();
+  EXPECT_DOUBLE_EQ(Usd(group, attached), 0.1 + 2 * 0.7);
+  EXPECT_EQ(OtherKindOf(group, alike), nullptr);
+}
+
 // A list prices a type, and the size says nothing new of it.
 TEST_F(OwnPriceTest, SizeOfAListedTypeDoesNotCount) {
   const Slot node = Add({{kMachineLabel, "m5.large"}}, "", 8000);

@@ -203,6 +203,9 @@ TEST(PriceNode, ANodeOfAnotherCloudIsNotPricedAsOneOfGce) {
   }
   node.cloud = "azure";
   EXPECT_DOUBLE_EQ(PriceNode(ModelOf({kGceList}), node).price, (8 * 0.033174 + 30 * 0.004446) * 0.4);
+  node.gpus = 2;  // spot as the rest of the machine
+  EXPECT_DOUBLE_EQ(PriceNode(ModelOf({kGceList}), node).price,
+                   (8 * 0.033174 + 30 * 0.004446) * 0.4 + 2 * 0.7 * 0.4);
 }
 
 TEST(PriceNode, GpusOfEveryMakerHaveAPrice) {

@@ -8,6 +8,7 @@
 
 #include "core/cluster/node_annotations.h"
 #include "core/drain/node_reason.h"
+#include "core/observe/action_outcomes.h"
 #include "test/core/replace/replacement_fixture.h"
 
 namespace loadline {
