@@ -180,7 +180,7 @@ func (s *billSource) ask(ctx context.Context, source *sourceFlags, engine engine
 	if source.fromFile() {
 		assumed.assume(c.cluster)
 	}
-	b := &billPlan{}
+	b := &billPlan{notes: c.podNotes(source)}
 	_, err = p.Put(ctx, c.loop, func(asked *plan.Plan) (err error) {
 		q := asked.Question
 		brakes := &loadlinev1.PlanDrainRequest{NowS: q.GetNowS(), Options: assumed.options, Fit: q.GetFit(), Compact: true,

@@ -42,8 +42,9 @@ type cluster struct {
 	pending int
 	// listed takes note of all nodes; nil: nobody asks.
 	listed *nodeSelector
-	// bound counts pods by the name of their node.
-	bound map[string]int
+	// bound counts unfinished pods by the name of their node.
+	bound   map[string]int
+	origins podOrigins
 	// selectors are deduced from the objects of the cluster; nil: nobody needs any.
 	selectors *filterconfig.Selectors
 	// broken are objects of a dump that cannot be read; inPart counts the nodes and pods of which a part counts.
@@ -286,6 +287,7 @@ func asTried(pod *v1.Pod) *v1.Pod {
 }
 
 func (c *cluster) add(pod *v1.Pod, asked *podName) error {
+	c.origins.add(pod)
 	if asked != nil && *asked == (podName{pod.Namespace, pod.Name}) {
 		c.pod = pod
 		return nil
@@ -298,17 +300,6 @@ func (c *cluster) add(pod *v1.Pod, asked *podName) error {
 		c.bound[pod.Spec.NodeName]++
 	}
 	return c.set(pod)
-}
-
-// stray counts the pods on nodes that are not in the cluster.
-func (c *cluster) stray() int {
-	count := 0
-	for node, pods := range c.bound {
-		if _, ok := c.view.Slot(node); !ok {
-			count += pods
-		}
-	}
-	return count
 }
 
 // close makes the engine forget the cluster.

@@ -139,7 +139,8 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 	}
 	defer c.close()
 	p := c.planner
-	d := &drainPlan{now: c.now, options: p.Settings.Drain, nodes: &source.nodes, notes: source.nodes.notes()}
+	d := &drainPlan{now: c.now, options: p.Settings.Drain, nodes: &source.nodes,
+		notes: append(source.nodes.notes(), c.podNotes(source)...)}
 	if s.groups == "" {
 		d.notes = append(d.notes, derivedNote)
 	}

@@ -143,7 +143,7 @@ func (f *planFlags) plan(ctx context.Context, c *question, remarks *scaleup.Rema
 		return nil, engineError(err)
 	}
 	c.leaveOut(&l.leftOut)
-	l.remarks = remarks.Lines()
+	l.remarks = append(remarks.Lines(), c.podNotes(&f.sourceFlags)...)
 	if f.groups == "" {
 		l.remarks = append(l.remarks, derivedNote, "Each may grow without limit.")
 	}

@@ -23,6 +23,7 @@ type rankSource struct {
 	now              string // empty: the present
 	settings         settings
 	clusterNodes     int32
+	noPods           bool     // a dump without any pod is no error
 	only             *onlyPod // nil: groups grow for all pods that wait
 	file             nodegroup.File
 	loaded           bool // `file` was read, which a pipe allows once
@@ -120,6 +121,7 @@ A node group without a template is taken for what its nodes are. A dump should h
 	flags := command.Flags()
 	f.rankSource.addTo(flags, "rank")
 	addNowFlag(flags, &f.now)
+	flags.BoolVar(&f.noPods, "no-pods", false, noPodsHelp)
 	f.inquiry.addTo(flags, formTable, formJSON, formYAML, formHTML)
 	f.output.ordered = true
 	return command

@@ -54,9 +54,12 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	defer c.close()
 	waits := remarks.Waits
 	if s.only != nil {
-		if waits, err = s.only.take(c, source.name(), remarks); err != nil {
-			return nil, err
-		}
+		waits, err = s.only.take(c, source.name(), remarks)
+	} else {
+		err = c.withoutPods(source, s.noPods)
+	}
+	if err != nil {
+		return nil, err
 	}
 	p, o, err := c.gather(&alone, loaded, file, waits)
 	if err != nil {
@@ -69,18 +72,15 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	r.leftOut.Add(o.Pods.LeftOut()...)
 	r.remarks, r.warnings = remarks.Lines(), o.Warnings
 	r.addNotes(c, source, file)
-	return r, r.addSizes(ctx, c, source, size, sized, file)
+	return r, r.addSizes(ctx, c, size, sized, file)
 }
 
 // addSizes says how full groups are that are sized, where that is asked.
-func (r *rank) addSizes(ctx context.Context, c *cluster, source *sourceFlags, size *sizeSource, pods *sizing.Gatherer,
+func (r *rank) addSizes(ctx context.Context, c *cluster, size *sizeSource, pods *sizing.Gatherer,
 	file nodegroup.File) (err error) {
 	isSized := func(g nodegroup.NodeGroup) bool { return g.Spec.Size != nil }
 	if size == nil || !slices.ContainsFunc(file.Groups, isSized) {
 		return nil
-	}
-	if err := c.withoutPods(source, size.noPods); err != nil {
-		return err
 	}
 	r.sizes, err = size.ask(ctx, c, pods, file)
 	return err
@@ -113,7 +113,7 @@ func (r *rank) addNotes(c *cluster, source *sourceFlags, file nodegroup.File) {
 	if _, known := c.counts.Objects["DaemonSet"]; source.fromFile() && !known {
 		r.notes = append(r.notes, "The dump holds no DaemonSets: what they put on each new node does not count.")
 	}
-	r.notes = append(r.notes, r.remarks...)
+	r.notes = append(append(r.notes, r.remarks...), c.podNotes(source)...)
 }
 
 // options say what of a cluster ranking reads; and what sizing does, unless `sized` is nil.

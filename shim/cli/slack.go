@@ -32,6 +32,7 @@ type slackFlags struct {
 	now      string
 	literal  bool
 	state    string
+	noPods   bool
 }
 
 // slackHelp is the help of `slack`.
@@ -85,6 +86,7 @@ func (a *app) newSlack() *cobra.Command {
 	flags.StringVar(&f.state, "state", "", "file with what the plan before left, kind "+slack.StateKind+
 		": placeholders stay from run to run; made and written again by each run (default: each run plans anew)")
 	addNowFlag(flags, &f.now)
+	flags.BoolVar(&f.noPods, "no-pods", false, noPodsHelp)
 	f.inquiry.addTo(flags, formTable, formJSON, formYAML, formHTML, formBuffers, formDeployments)
 	f.output.nameless = true
 	return command
@@ -140,7 +142,7 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	}
 	known, remarks := slack.NewGatherer(), f.settings.remarks()
 	question := asking{source: &f.sourceFlags, engine: f.engine, settings: f.settings.deciding(config.SlackDecision),
-		loaded: loaded, groups: f.groups, mayLackPods: true, waits: remarks.Waits,
+		loaded: loaded, groups: f.groups, mayLackPods: f.noPods, waits: remarks.Waits,
 		load: loadOptions{now: now, at: remarks.SetTime, empty: true, object: known.AddObject, pod: func(pod *v1.Pod) {
 			known.AddPod(pod)
 			remarks.AddWaiting(pod)
@@ -152,7 +154,8 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	defer c.close()
 	o := c.loop
 	out := &slackPlan{rate: string(f.settings.Slack.ExtraCapacityMinRate), basis: f.settings.Slack.Basis,
-		namespace: f.engine.slackNamespace, pending: o.Pods.Waiting(), known: known, remarks: remarks.Lines()}
+		namespace: f.engine.slackNamespace, pending: o.Pods.Waiting(), known: known,
+		remarks: append(remarks.Lines(), c.podNotes(&f.sourceFlags)...)}
 	_, err = c.planner.Put(ctx, o, func(asked *plan.Plan) (err error) {
 		request := f.request(asked)
 		request.State = former

@@ -236,8 +236,8 @@ func (t *top) sort(by string) error {
 func countsOf(c *cluster) string {
 	text := fmt.Sprintf("%s, %s, %d %spending.", plural(c.counts.Nodes, "node"), plural(c.counts.Pods, "pod"), c.pending,
 		agree(int64(c.counts.Pods), "", "of them "))
-	if stray := c.stray(); stray > 0 {
-		text += fmt.Sprintf(" Not counted: %s on nodes that are not there.", plural(stray, "pod"))
+	if note := c.strayNote(); note != "" {
+		text += " " + note
 	}
 	if len(c.counts.Ignored) > 0 {
 		var kinds []string

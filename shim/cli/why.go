@@ -70,6 +70,7 @@ func (a *app) explain(ctx context.Context, f *whyFlags, args []string) error {
 	if err := f.groups.settings.read(&f.engine); err != nil {
 		return err
 	}
+	f.groups.noPods = f.size.noPods
 	if len(args) == 1 && mayBeNode(args[0]) {
 		f.kept = newKeptCluster() // several questions make the answer about a node
 	}
