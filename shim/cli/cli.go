@@ -36,6 +36,8 @@ type Streams struct {
 // usageError is the fault of the command line.
 type usageError struct{ error }
 
+func (e usageError) Unwrap() error { return e.error }
+
 // exitError ends the program with a code of its own.
 type exitError struct {
 	code int

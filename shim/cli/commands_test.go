@@ -58,7 +58,6 @@ func TestWrongUsageExitsWith2(t *testing.T) {
 		{"WhyNotWithThree", []string{"why-not", "-p", "x", "node", "other"}, "exclude each other"},
 		{"Top", []string{"top", "--top", "-1"}, "--top -1"},
 		{"TopArgs", []string{"top", "x"}, `unknown command "x" for "loadline top"`},
-		{"NoGroups", []string{"rank"}, "--groups FILE or --question FILE is required"},
 		{"GroupsAndQuestion", []string{"rank", "--groups", "x", "--question", "y"}, "exclude each other"},
 		{"QuestionAndPolicy", []string{"rank", "--question", "y", "--rank-preset", "proposal"},
 			"says itself how to rank"},

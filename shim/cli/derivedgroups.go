@@ -13,11 +13,14 @@ import (
 // derivedNote says which groups an answer is about where no file names any.
 const derivedNote = "Without --groups, node groups are derived from the nodes, and may become empty."
 
-// derived returns the loop of a planner with the groups that the engine derives from the nodes. `o` is the loop without
-// any group.
-func (c *cluster) derived(ctx context.Context, p *plan.Planner, o *plan.Loop) (*plan.Loop, error) {
+// derivedNotes say it where groups grow.
+var derivedNotes = []string{derivedNote, "Each may grow without limit."}
+
+// derived returns the loop of a planner with the groups that the engine derives from the nodes, and from all pods.
+// `waits` is that of Planner.Gather.
+func (c *cluster) derived(ctx context.Context, p *plan.Planner, waits func(*v1.Pod) bool) (*plan.Loop, error) {
 	var groups []cloud.Group
-	_, err := p.Put(ctx, o, func(asked *plan.Plan) error {
+	_, err := p.Put(ctx, p.GatherShown(nil, c.now, nil), func(asked *plan.Plan) error {
 		q := asked.Question
 		answer, err := p.Client.PlanConsolidation(ctx, &loadlinev1.PlanConsolidationRequest{NowS: q.GetNowS(),
 			Cluster:    &loadlinev1.PlanConsolidationRequest_Changes{Changes: q.GetChanges()},
@@ -35,7 +38,7 @@ func (c *cluster) derived(ctx context.Context, p *plan.Planner, o *plan.Loop) (*
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, engineError(err)
 	}
-	return p.GatherShown(groups, o.Now, nil), nil
+	return p.GatherShown(groups, c.now, waits), nil
 }

@@ -105,7 +105,7 @@ func (f *fitAnswer) whyNot(node string, byNode bool) (answer, error) {
 	}
 	i := slices.IndexFunc(refusals, func(r refusal) bool { return r.Node == node })
 	if i < 0 && !slices.Contains(f.Fits, node) {
-		return answer{}, fmt.Errorf("node %q is not in the cluster", node)
+		return answer{}, &noNodeError{node}
 	}
 	one, verdict := nodeAnswer{Pod: f.Pod, Node: node, Fits: i < 0}, "fits on"
 	out.tables = []table{subject("node", "node")}
@@ -120,6 +120,11 @@ func (f *fitAnswer) whyNot(node string, byNode bool) (answer, error) {
 	out.data, out.verdict = one, fmt.Sprintf("%s %s %s", f.Pod, verdict, node)
 	return out, nil
 }
+
+// noNodeError says that the node asked about is not there.
+type noNodeError struct{ node string }
+
+func (e *noNodeError) Error() string { return fmt.Sprintf("node %q is not in the cluster", e.node) }
 
 // nodeAnswer is the answer of `why-not POD NODE`.
 type nodeAnswer struct {

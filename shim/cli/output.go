@@ -74,6 +74,12 @@ func (o *outputFlag) check() error {
 	return usagef("-o %q: must be one of %s", o.form, strings.Join(o.forms, ", "))
 }
 
+// checkOrdered is check for an answer whose page has an order of its own.
+func (o *outputFlag) checkOrdered() error {
+	o.ordered = true
+	return o.check()
+}
+
 // answer is the outcome of a command in all its forms.
 type answer struct {
 	data any // for json and yaml, and what tables show

@@ -121,8 +121,8 @@ func (f *planFlags) plan(ctx context.Context, c *question, remarks *scaleup.Rema
 	p, o := c.planner, c.loop
 	l = &loopPlan{drain: &drainPlan{now: c.now}}
 	if f.groups == "" {
-		if o, err = c.derived(ctx, p, o); err != nil {
-			return nil, engineError(err)
+		if o, err = c.derived(ctx, p, nil); err != nil {
+			return nil, err
 		}
 	}
 	if f.fromFile() {
@@ -145,7 +145,7 @@ func (f *planFlags) plan(ctx context.Context, c *question, remarks *scaleup.Rema
 	c.leaveOut(&l.leftOut)
 	l.remarks = append(remarks.Lines(), c.podNotes(&f.sourceFlags)...)
 	if f.groups == "" {
-		l.remarks = append(l.remarks, derivedNote, "Each may grow without limit.")
+		l.remarks = append(l.remarks, derivedNotes...)
 	}
 	l.warnings = o.Warnings
 	if f.settings.ScaleUp.FollowsPriorities() {

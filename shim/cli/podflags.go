@@ -26,11 +26,12 @@ as ` + "`loadline fit`" + ` has them; the others are listed below with their rea
 // podFlags say which pod a command is about, in which cluster, and how to score it.
 type podFlags struct {
 	inquiry
-	podFile string
-	policy  *policyFlags // nil: the command scores nothing
-	filters bool         // the command asks where the pod fits, by how filters are configured
-	how     filterFlags
-	use     useFlags // by which pods count in the score
+	podFile  string
+	manifest *v1.Pod      // that of podFile, once it was read
+	policy   *policyFlags // nil: the command scores nothing
+	filters  bool         // the command asks where the pod fits, by how filters are configured
+	how      filterFlags
+	use      useFlags // by which pods count in the score
 }
 
 func addPodFlags(command *cobra.Command, p *podFlags, forms ...string) {
@@ -112,11 +113,13 @@ func (p *podFlags) pod(ctx context.Context, stdin io.Reader, args []string) (pod
 		name, err := p.parsePod(args[0])
 		return name, nil, err
 	}
-	pod, err := readPod(ctx, p.podFile, stdin, p.givenNamespace())
-	if err != nil {
-		return podName{}, nil, err
+	if p.manifest == nil {
+		var err error
+		if p.manifest, err = readPod(ctx, p.podFile, stdin, p.givenNamespace()); err != nil {
+			return podName{}, nil, err
+		}
 	}
-	return podName{pod.Namespace, pod.Name}, pod, nil
+	return podName{p.manifest.Namespace, p.manifest.Name}, p.manifest, nil
 }
 
 // readPod reads a file that holds one pod, or one object that makes pods, as it will be once it is submitted. A

@@ -29,11 +29,11 @@ type rankSource struct {
 	loaded           bool // `file` was read, which a pipe allows once
 }
 
-// load reads the file of groups.
+// load reads the file of groups; without one there is none in it.
 func (s *rankSource) load() (nodegroup.File, error) {
 	var err error
 	if !s.loaded {
-		s.file, err = nodegroup.Load(s.groups)
+		s.file, err = loadGroups(s.groups)
 		s.loaded = err == nil
 	}
 	return s.file, err
@@ -41,7 +41,8 @@ func (s *rankSource) load() (nodegroup.File, error) {
 
 func (s *rankSource) addTo(flags *pflag.FlagSet, command string) {
 	s.settings.addTo(flags, command, billSettings()) // a bill is part of what is explained of a node
-	flags.StringVar(&s.groups, "groups", "", "file with the node groups that may grow, kind "+nodegroup.Kind)
+	flags.StringVar(&s.groups, "groups", "", "file with the node groups that may grow, kind "+nodegroup.Kind+
+		"; without it they are derived from the nodes, and may grow without limit")
 	flags.StringVar(&s.question, "question", "",
 		"file with options to be ranked as they stand there, kind "+ranking.QuestionKind+
 			", instead of a cluster and its node groups")
@@ -62,8 +63,6 @@ func (s *rankSource) given() bool { return s.groups != "" || s.question != "" }
 
 func (s *rankSource) check() error {
 	switch {
-	case !s.given():
-		return usagef("--groups FILE or --question FILE is required")
 	case s.groups != "" && s.question != "":
 		return usagef("--groups and --question exclude each other")
 	case s.clusterNodes < -1:
@@ -85,7 +84,7 @@ type rankFlags struct {
 func (a *app) newRank() *cobra.Command {
 	var f rankFlags
 	command := &cobra.Command{
-		Use:   "rank --groups FILE | --question FILE",
+		Use:   "rank [--groups FILE | --question FILE]",
 		Short: "Rank node groups that could grow for the pods that wait, by what they cost",
 		Long: `Rank node groups that could grow for the pods that wait, best first:
 

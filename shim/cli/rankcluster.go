@@ -21,8 +21,8 @@ import (
 	"loadline.dev/shim/sizing"
 )
 
-// askCluster has the node groups of a file ranked, for the pods of a cluster that wait. With `size`, it also asks how
-// full those are that say how they are sized.
+// askCluster has the node groups of a file ranked, or those that are derived from the nodes, for the pods of a cluster
+// that wait. With `size`, it also asks how full those are that say how they are sized.
 func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine engineFlags, stdin io.Reader,
 	size *sizeSource) (*rank, error) {
 	policy, err := s.settings.rank()
@@ -52,16 +52,14 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 		return nil, err
 	}
 	defer c.close()
-	waits := remarks.Waits
-	if s.only != nil {
-		waits, err = s.only.take(c, source.name(), remarks)
-	} else {
-		err = c.withoutPods(source, s.noPods)
-	}
+	waits, err := s.waits(c, source, remarks)
 	if err != nil {
 		return nil, err
 	}
 	p, o, err := c.gather(&alone, loaded, file, waits)
+	if err == nil && s.groups == "" {
+		o, err = c.derived(ctx, p, waits)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -70,9 +68,25 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 		return nil, err
 	}
 	r.leftOut.Add(o.Pods.LeftOut()...)
-	r.remarks, r.warnings = remarks.Lines(), o.Warnings
+	r.remarks, r.warnings = s.lines(remarks), o.Warnings
 	r.addNotes(c, source, file)
 	return r, r.addSizes(ctx, c, size, sized, file)
+}
+
+// waits returns what says which pods groups grow for, in a cluster that was read.
+func (s *rankSource) waits(c *cluster, source *sourceFlags, remarks *scaleup.Remarks) (func(*v1.Pod) bool, error) {
+	if s.only != nil {
+		return s.only.take(c, source.name(), remarks)
+	}
+	return remarks.Waits, c.withoutPods(source, s.noPods)
+}
+
+// lines are about pods that are not planned for as others are, and about derived groups.
+func (s *rankSource) lines(remarks *scaleup.Remarks) []string {
+	if s.groups == "" {
+		return append(remarks.Lines(), derivedNotes...)
+	}
+	return remarks.Lines()
 }
 
 // addSizes says how full groups are that are sized, where that is asked.

@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -85,6 +87,14 @@ func (s *sourceFlags) fromFile() bool { return len(s.files) > 0 }
 // fromStdin says whether standard input is such a dump, or one of several: it can be read once.
 func (s *sourceFlags) fromStdin() bool { return slices.Contains(s.files, "-") }
 
+// readOnce says whether a dump cannot be read again: it is standard input or a pipe.
+func (s *sourceFlags) readOnce() bool {
+	return slices.ContainsFunc(s.files, func(file string) bool {
+		info, err := os.Stat(file)
+		return file == "-" || err == nil && info.Mode()&os.ModeNamedPipe != 0
+	})
+}
+
 // name says what the cluster is called.
 func (s *sourceFlags) name() string {
 	switch {
@@ -127,17 +137,28 @@ type podName struct{ namespace, name string }
 
 func (p podName) String() string { return p.namespace + "/" + p.name }
 
-// parsePod reads [NAMESPACE/]NAME.
+// podPrefix marks a pod where something else could be meant as well.
+const podPrefix = "pod/"
+
+// parsePod reads [pod/][NAMESPACE/]NAME.
 func (s *sourceFlags) parsePod(text string) (podName, error) {
-	namespace, name, given := strings.Cut(text, "/")
+	of := strings.TrimPrefix(text, podPrefix)
+	namespace, name, given := strings.Cut(of, "/")
 	if !given {
-		name = text
+		name = of
 		namespace = s.defaultNamespace()
 	}
 	if namespace == "" || name == "" || strings.Contains(name, "/") {
-		return podName{}, usagef("pod %q: must be NAME or NAMESPACE/NAME", text)
+		return podName{}, usageError{&podNameError{text}}
 	}
 	return podName{namespace, name}, nil
+}
+
+// podNameError says that a text names no pod.
+type podNameError struct{ text string }
+
+func (e *podNameError) Error() string {
+	return fmt.Sprintf("pod %q: must be NAME or NAMESPACE/NAME", e.text)
 }
 
 // defaultNamespace is that of -n, else on a live cluster that of the context.

@@ -8,7 +8,7 @@ import (
 )
 
 // judging are the commands that judge nodes by their pods, without a file of groups.
-var judging = []string{"drain", "bill", "consolidate", "plan", "slack"}
+var judging = []string{"drain", "bill", "consolidate", "plan", "slack", "rank"}
 
 // Each cluster has pods of kube-system or of DaemonSets: a dump with pods of one namespace alone was made without -A,
 // unless somebody has written its objects.

@@ -34,17 +34,17 @@ type whyFlags struct {
 func (a *app) newWhy() *cobra.Command {
 	f := whyFlags{podFlags: podFlags{filters: true}}
 	command := &cobra.Command{
-		Use: "why POD | -p FILE | NODE | GROUP --groups FILE",
+		Use: "why POD | -p FILE | NODE | GROUP",
 		Short: "Explain which node is preferred for a pod, whether a node can go, or the place of a node group, " +
 			"and why",
 		Long: "Explain which node is preferred for a pod: one line of verdict, then for the best nodes how their\n" +
 			"scores come about, resource by resource: what the node offers, what the pods there and this pod\n" +
 			"count as, by which rule, and what was clamped.\n\n" + candidatesHelp + "\n\n" +
-			"With --groups or --question, GROUP is a node group: its place among those that could grow, as\n" +
-			"`loadline rank` has it, term by term beside the best one, and how full it is, as `loadline size`\n" +
-			"has it.\n\n" +
-			"NODE is a node, node/NODE where a pod or group of this name could be meant: whether it can go, as\n" +
-			"`loadline drain` has it, or what keeps it.",
+			"GROUP is a node group of the file that --groups or --question names, or without both one that is\n" +
+			"derived from the nodes: its place among those that could grow, as `loadline rank` has it, term by\n" +
+			"term beside the best one, and how full it is, as `loadline size` has it.\n\n" +
+			"NODE is a node: whether it can go, as `loadline drain` has it, or what keeps it. Write node/NODE or\n" +
+			"pod/POD where a name could mean something else.",
 		Example: `  loadline why shop/web-0
   loadline why node-3 -f cluster.json
   loadline why spot-large --groups groups.yaml
@@ -71,8 +71,8 @@ func (a *app) explain(ctx context.Context, f *whyFlags, args []string) error {
 		return err
 	}
 	f.groups.noPods = f.size.noPods
-	if len(args) == 1 && mayBeNode(args[0]) {
-		f.kept = newKeptCluster() // several questions make the answer about a node
+	if len(args) == 1 && (mayBeNode(args[0]) || f.readOnce()) {
+		f.kept = newKeptCluster() // several questions make the answer about a node, and about what is no pod
 	}
 	if len(args) == 1 && strings.HasPrefix(args[0], nodePrefix) {
 		source := drainSource{groups: f.groups.groups, now: f.size.now, noPods: f.size.noPods,
@@ -88,6 +88,9 @@ func (a *app) explain(ctx context.Context, f *whyFlags, args []string) error {
 	q, err := f.question(ctx, a.streams.In, args)
 	if missing := (*noPodError)(nil); errors.As(err, &missing) && len(args) == 1 {
 		return a.whyNoPod(ctx, f, args[0], missing)
+	}
+	if noName := (*podNameError)(nil); errors.As(err, &noName) {
+		return a.whyDerivedGroup(ctx, f, args[0], err)
 	}
 	if err != nil {
 		return err
@@ -117,19 +120,33 @@ func mayBeNode(name string) bool {
 	return strings.HasPrefix(name, nodePrefix) || !strings.Contains(name, "/")
 }
 
-// whyNoPod explains the node of this name, where there is no such pod.
+// whyNoPod explains the node of this name, or the node group that is derived from nodes, where there is no such pod.
 func (a *app) whyNoPod(ctx context.Context, f *whyFlags, name string, missing *noPodError) error {
-	if !mayBeNode(name) {
-		return missing
+	if mayBeNode(name) {
+		source := drainSource{groups: f.groups.groups, now: f.size.now, noPods: f.size.noPods,
+			settings: f.groups.settings}
+		found, err := a.whyNode(ctx, &f.podFlags, source, name)
+		if found || missing.isNode && err != nil {
+			return err
+		}
 	}
-	source := drainSource{groups: f.groups.groups, now: f.size.now, noPods: f.size.noPods, settings: f.groups.settings}
-	if found, err := a.whyNode(ctx, &f.podFlags, source, name); found || missing.isNode && err != nil {
-		return err
-	}
-	if f.groups.given() {
+	if f.groups.given() && mayBeNode(name) {
 		return fmt.Errorf("%s has no node group %s, and %w", f.groups.groups, name, missing)
 	}
-	return missing
+	return a.whyDerivedGroup(ctx, f, name, missing)
+}
+
+// whyDerivedGroup explains the node group of this name that is derived from the nodes. If there is none, the error is
+// that of what else the name could mean.
+func (a *app) whyDerivedGroup(ctx context.Context, f *whyFlags, name string, otherwise error) error {
+	if f.groups.given() || strings.HasPrefix(name, podPrefix) {
+		return otherwise
+	}
+	r, err := f.groups.ask(ctx, &f.sourceFlags, f.engine, a.streams.In, &f.size)
+	if err != nil || !r.has(name) {
+		return otherwise
+	}
+	return a.writeGroup(&f.podFlags, r, name)
 }
 
 // why puts the sections together.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -33,8 +34,7 @@ type groupAnswer struct {
 // whyGroup is `why` for a node group.
 func (a *app) whyGroup(ctx context.Context, flags *podFlags, groups *rankSource, size *sizeSource,
 	args []string) error {
-	flags.output.ordered = true
-	if err := flags.output.check(); err != nil {
+	if err := flags.output.checkOrdered(); err != nil {
 		return err
 	}
 	if len(args) != 1 {
@@ -47,11 +47,21 @@ func (a *app) whyGroup(ctx context.Context, flags *podFlags, groups *rankSource,
 	if err != nil {
 		return err
 	}
-	out, err := r.whyGroup(args[0])
-	if err != nil {
+	return a.writeGroup(flags, r, args[0])
+}
+
+// writeGroup writes what explains the place of a node group.
+func (a *app) writeGroup(flags *podFlags, r *rank, group string) error {
+	out, err := r.whyGroup(group)
+	if err = cmp.Or(err, flags.output.checkOrdered()); err != nil {
 		return err
 	}
 	return flags.output.write(a.streams.Out, out)
+}
+
+// has says whether a node group is among those that are ranked.
+func (r *rank) has(group string) bool {
+	return slices.ContainsFunc(r.options, func(o ranking.Ranked) bool { return o.NodeGroup() == group })
 }
 
 // whyGroup explains the place of a node group.

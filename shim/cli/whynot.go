@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,14 +26,15 @@ type whyNotFlags struct {
 func (a *app) newWhyNot() *cobra.Command {
 	f := whyNotFlags{podFlags: podFlags{filters: true}}
 	command := &cobra.Command{
-		Use:   "why-not POD [NODE | GROUP --groups FILE] | -p FILE [NODE | GROUP]",
+		Use:   "why-not POD [NODE | GROUP] | -p FILE [NODE | GROUP]",
 		Short: "Tell why a pod does not fit on a node, or on any, or why no node group grows for it",
 		Long: "Tell why a pod does not fit on a node: which filter refuses it, whether preemption could help,\n" +
 			"and all reasons in the words of kube-scheduler. Without NODE: why on all nodes, grouped by\n" +
 			"reason.\n\n" +
-			"With --groups: why a node group does not grow for the pod alone, or none does: the first filter that\n" +
-			"refuses it on a new node, pods of DaemonSets that leave it no room there, the maximum of the group or\n" +
-			"of the cluster, or that nobody knows the price or the template; or why no group grows for such pods.\n\n" + fitHelp,
+			"With GROUP or --groups: why a node group does not grow for the pod alone, or none does: the first\n" +
+			"filter that refuses it on a new node, pods of DaemonSets that leave it no room there, the maximum of\n" +
+			"the group or of the cluster, or that nobody knows the price or the template; or why no group grows\n" +
+			"for such pods. Without --groups, GROUP is one of those that are derived from the nodes.\n\n" + fitHelp,
 		Example: `  loadline why-not shop/web-0 node-7
   loadline why-not shop/web-0 spot-large --groups groups.yaml
   loadline why-not -p pod.yaml -f cluster.json --by-node`,
@@ -67,11 +69,20 @@ func (a *app) whyNot(ctx context.Context, f *whyNotFlags, args []string) (answer
 	if f.groups.given() {
 		return a.whyNotGroups(ctx, f, pod, other)
 	}
+	if other != "" {
+		f.kept = newKeptCluster() // it is asked about as a node, then as a group
+	}
 	fit, err := a.askFit(ctx, &f.podFlags, pod)
 	if err != nil {
 		return answer{}, err
 	}
-	return fit.whyNot(other, f.byNode)
+	out, err := fit.whyNot(other, f.byNode)
+	if noNode := (*noNodeError)(nil); errors.As(err, &noNode) {
+		if out, err = a.whyNotGroups(ctx, f, pod, other); err != nil {
+			err = fmt.Errorf("%w; %w", noNode, err)
+		}
+	}
+	return out, err
 }
 
 // splitPodAndNode tells which arguments name the pod and which the node.
@@ -86,7 +97,7 @@ func splitPodAndNode(args []string, podFromFile bool) (pod []string, node string
 	return pod, node
 }
 
-// groupsAnswer is the answer of `why-not POD --groups`.
+// groupsAnswer is the answer of `why-not POD` about groups.
 type groupsAnswer struct {
 	Pod     string         `json:"pod"`
 	Verdict string         `json:"verdict"`
@@ -141,7 +152,11 @@ func (a *app) whyNotGroups(ctx context.Context, f *whyNotFlags, args []string, g
 		out.Groups = append(out.Groups, verdict)
 	}
 	if len(out.Groups) == 0 && group != "" {
-		return answer{}, fmt.Errorf("node group %s is not among the %d of %s", group, len(r.options), f.groups.groups)
+		of := "of " + f.groups.groups
+		if f.groups.groups == "" {
+			of = "that are derived from the nodes"
+		}
+		return answer{}, fmt.Errorf("node group %s is not among the %d %s", group, len(r.options), of)
 	}
 	out.Verdict = out.verdict(group, only.held, r.fits, taken)
 	lines := only.linesBeside(out.Remarks)
