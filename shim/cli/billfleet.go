@@ -174,7 +174,7 @@ var fleetTables = []table{
 		{header: "BOUND", text: usdOf("bound"), right: true},
 		{header: "AFTER MOVES", text: usdOf("reachable"), right: true},
 		{header: "MOVES", path: "movesTotal", right: true}}},
-	{rows: "moves", columns: append([]column{{header: "CLUSTER", path: "cluster"}}, moveColumns[1:]...)},
+	{rows: "moves", apart: true, columns: append([]column{{header: "CLUSTER", path: "cluster"}}, moveColumns[1:]...)},
 }
 
 // allClusters is the sum over the clusters.

@@ -327,13 +327,14 @@ const mostParts = 15
 var (
 	billTables = []table{
 		{rows: "moves", kind: "node", name: "remove[*]", most: firstMoves, columns: moveColumns},
-		{rows: "groups", most: mostParts, order: dearestFirst, columns: []column{
+		{rows: "groups", apart: true, most: mostParts, order: dearestFirst, columns: []column{
 			{header: "NODE GROUP", path: "name"}, {header: "NODES", path: "nodes", right: true},
 			{header: "USD/H", text: usdOf("usd"), right: true}, {header: "PRICE", path: "price", wide: true}}},
-		{rows: "namespaces", most: mostParts, order: dearestFirst, columns: []column{{header: "NAMESPACE", path: "name"},
-			{header: "USD/H AT SHADOW PRICES", text: usdOf("usd"), right: true}}},
-		{rows: "stay", columns: []column{{header: "STAY", path: "nodes", right: true}, {header: "REASON", path: "reason"},
-			{header: "USD/H", text: usdOf("usd"), right: true}, {header: "WHAT WOULD HELP", path: "whatWouldHelp"}}},
+		{rows: "namespaces", apart: true, most: mostParts, order: dearestFirst, columns: []column{
+			{header: "NAMESPACE", path: "name"}, {header: "USD/H AT SHADOW PRICES", text: usdOf("usd"), right: true}}},
+		{rows: "stay", apart: true, columns: []column{{header: "STAY", path: "nodes", right: true},
+			{header: "REASON", path: "reason"}, {header: "USD/H", text: usdOf("usd"), right: true},
+			{header: "WHAT WOULD HELP", path: "whatWouldHelp"}}},
 	}
 	consolidateTables = []table{
 		{rows: "moves", kind: "node", name: "remove[*]", columns: moveColumns},

@@ -78,3 +78,19 @@ func TestTemplatesAreEscaped(t *testing.T) {
 		}
 	}
 }
+
+// Custom columns are of the main list: of a bill its moves, of several bills the clusters.
+func TestCustomColumnsAreOfTheMainList(t *testing.T) {
+	for _, c := range []struct{ args, columns, want string }{
+		{"bill -f testdata/drain.json --now " + drainNow, "N:.name,NODES:.nodes,R:.reason", ""},
+		{"bill -f testdata/drain.json --now " + drainNow, "N:.name,GOES:.remove[0]",
+			"<none> node-8 <none> node-3 <none> node-4 <none> node-7 <none> node-1 <none> node-2"},
+		{"bill testdata/drain.json testdata/plan.yaml", "NODES:.nodes,C:.cluster", "8 <none> 1 <none>"},
+	} {
+		out, errs, code := run(t, "loadline", "", append(strings.Fields(c.args), "--no-headers", "-o",
+			"custom-columns="+c.columns)...)
+		if got := strings.Join(strings.Fields(out), " "); got != c.want || code != 0 {
+			t.Errorf("%s %s: exit %d %s, got %s, want %s", c.args, c.columns, code, errs, got, c.want)
+		}
+	}
+}
