@@ -293,10 +293,7 @@ func (b *billPlan) noteAnswer() {
 		"are not counted, and stay"})...)
 	bill := b.GetBill()
 	b.notes = append(priceNotes(b.GetPriceSources()), b.notes...)
-	if count := bill.GetUnpricedNodes(); count > 0 {
-		b.notes = append(b.notes, fmt.Sprintf("%s no known price: not counted, and stay.",
-			plural(int(count), "node")+agree(int64(count), " has", " have")))
-	}
+	b.notes = append(b.notes, b.noteUnpriced()...)
 	if count := int(b.GetWaitingPods()); count > 0 {
 		b.notes = append(b.notes, fmt.Sprintf("%s for a node: the room that %s on nodes is kept.",
 			plural(count, "pod")+waits(count), agree(int64(count), "it finds", "they find")))
@@ -310,4 +307,26 @@ func (b *billPlan) noteAnswer() {
 	if told := int64(len(b.GetMoves())); told < b.GetMovesTotal() {
 		b.notes = append(b.notes, fmt.Sprintf("Only the first %d of %d moves are told.", told, b.GetMovesTotal()))
 	}
+}
+
+// noteUnpriced says which machines are not counted, since nobody knows what they cost: that of a node follows from its
+// group.
+func (b *billPlan) noteUnpriced() (notes []string) {
+	inGroups := int64(0)
+	for _, group := range b.GetGroups() {
+		if group.UsdPerHour == nil {
+			inGroups += group.GetNodes()
+		}
+	}
+	all := b.GetBill().GetUnpricedNodes()
+	inGroups = min(inGroups, all)
+	if count := all - inGroups; count > 0 {
+		notes = append(notes, fmt.Sprintf("%s in no node group: %s.", plural(int(count), "node")+agree(count, " is", " are"),
+			agree(count, "it is not counted, and stays", "they are not counted, and stay")))
+	}
+	if count := inGroups; count > 0 {
+		notes = append(notes, fmt.Sprintf("%s no known price: %s.", plural(int(count), "node")+agree(count, " has", " have"),
+			agree(count, "it is not counted, and stays", "they are not counted, and stay")))
+	}
+	return notes
 }

@@ -187,3 +187,37 @@ func TestBoundOfAFleet(t *testing.T) {
 		t.Errorf("%+v", mixed)
 	}
 }
+
+// A node without a price is in no group, or in one that nobody can price.
+func TestBillSaysWhyNodesAreNotCounted(t *testing.T) {
+	groups := filepath.Join(t.TempDir(), "groups.yaml")
+	text := "apiVersion: loadline.dev/v1alpha1\nkind: NodeGroup\nmetadata: {name: a}\n" +
+		"spec: {nodeSelector: {pool: a}, min: 0, max: 3}\n"
+	if err := os.WriteFile(groups, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pooled := func(name string) string { return labelledNode(name, "pool=a") }
+	typed := func(name string) string { return labelledNode(name, "pool=a", m5, east) }
+	for _, c := range []struct {
+		nodes []string
+		want  []string
+		lacks string
+	}{
+		{[]string{typed("a"), labelledNode("b", m5, east)},
+			[]string{"1 node is in no node group: it is not counted, and stays."}, "no known price"},
+		{[]string{typed("a"), labelledNode("b", m5, east), labelledNode("c")},
+			[]string{"2 nodes are in no node group: they are not counted, and stay."}, "no known price"},
+		{[]string{pooled("a")}, []string{"1 node has no known price: it is not counted, and stays."}, "no node group"},
+		{[]string{pooled("a"), pooled("b"), labelledNode("c", m5, east)},
+			[]string{"2 nodes have no known price: they are not counted, and stay.",
+				"1 node is in no node group: it is not counted, and stays."}, "3 nodes"},
+	} {
+		bill, _ := billOf(t, []string{"--groups", groups, "--base-rate-prices=false"}, c.nodes...)
+		notes := strings.Join(bill.Notes, " ")
+		for _, want := range c.want {
+			if !strings.Contains(notes, want) || strings.Contains(notes, c.lacks) {
+				t.Errorf("%s: want %q, and not %q", notes, want, c.lacks)
+			}
+		}
+	}
+}
