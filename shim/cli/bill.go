@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -251,25 +249,14 @@ func (b *billPlan) tell(c *cluster, o *plan.Loop, derived bool, assumed []string
 	b.leftOut.AddAnswer(b.PlanConsolidationResponse)
 	b.noteAnswer()
 	if b.GetMovesTotal() > 0 {
-		b.notes = append(b.notes, noteMachines(c)...)
-	}
-}
-
-// noteMachines says what a move may change that only images know: the architecture of a node, and its system.
-func noteMachines(c *cluster) (notes []string) {
-	for _, of := range []struct{ label, what string }{{v1.LabelArchStable, "architecture"}, {v1.LabelOSStable, "system"}} {
-		values := map[string]bool{}
-		for _, node := range c.watched.SortedNodes() {
-			if value := node.Labels[of.label]; value != "" {
-				values[value] = true
+		var fresh []*v1.Node
+		for _, move := range b.GetMoves() {
+			for _, add := range move.GetAdd() {
+				fresh = append(fresh, templateOf(o, add.GetNodeGroup()))
 			}
 		}
-		if len(values) > 1 {
-			notes = append(notes, fmt.Sprintf("Nodes are of %s, and images are not looked at: a pod that selects no %s may "+
-				"be moved to any.", strings.Join(slices.Sorted(maps.Keys(values)), " and "), of.what))
-		}
+		b.notes = append(b.notes, noteMachines(c, fresh...)...)
 	}
-	return notes
 }
 
 // assume says what is taken for granted beside the question.

@@ -161,7 +161,7 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 	}
 	c.correctAdvice(d.PlanDrainResponse)
 	d.warnings = c.loop.Warnings
-	if slices.ContainsFunc(d.GetRemove(), func(r *loadlinev1.NodeRemoval) bool { return evictions(r) > 0 }) {
+	if movesPods(d.PlanDrainResponse) {
 		d.notes = append(d.notes, noteMachines(c.cluster)...)
 	}
 	c.leaveOut(&d.leftOut)

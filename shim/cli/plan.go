@@ -143,7 +143,7 @@ func (f *planFlags) plan(ctx context.Context, c *question, remarks *scaleup.Rema
 		return nil, engineError(err)
 	}
 	c.leaveOut(&l.leftOut)
-	l.remarks = append(remarks.Lines(), c.podNotes(&f.sourceFlags)...)
+	l.remarks = slices.Concat(remarks.Lines(), c.podNotes(&f.sourceFlags), l.noteMachines(c.cluster, o))
 	if f.groups == "" {
 		l.remarks = append(l.remarks, derivedNotes...)
 	}
