@@ -221,3 +221,26 @@ func TestBillSaysWhyNodesAreNotCounted(t *testing.T) {
 		}
 	}
 }
+
+// A scenario has the prices of a bill, and says where they are from.
+func TestScenarioHasTheFactorOfSpotNodes(t *testing.T) {
+	dump := labelledNode("n", m5, east, "karpenter.sh/capacity-type=spot")
+	for factor, want := range map[string]string{"0.25": "usdPerHour: 0.048\n", "0.5": "usdPerHour: 0.096\n"} {
+		file := filepath.Join(t.TempDir(), "dump.json")
+		pod := `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"shop"},"spec":{"nodeName":"n",
+"containers":[{"name":"c"}]}}`
+		text := `{"apiVersion":"v1","kind":"List","items":[` + dump + "," + pod + `]}`
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, errs, code := run(t, "loadline", "", "scenario", "-f", file, "--spot-factor", factor)
+		if code != 0 || !strings.Contains(out, want) || !strings.HasPrefix(out, "# ") ||
+			!strings.Contains(out, "aws-us-east-1.csv") {
+			t.Errorf("%s: exit %d %s: %s, want %s", factor, code, errs, out, want)
+		}
+	}
+	if _, errs, code := run(t, "loadline", "", "scenario", "-f", "x", "--spot-factor", "2"); code != 2 ||
+		!strings.Contains(errs, "scaleUp.pricing.spotFactor: 2") {
+		t.Errorf("exit %d: %s", code, errs)
+	}
+}

@@ -16,9 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/engine"
-	"loadline.dev/shim/scaleup"
 	"loadline.dev/shim/scenario"
 	"loadline.dev/shim/sweep"
 	"loadline.dev/shim/view"
@@ -66,9 +64,10 @@ func readInput(ctx context.Context, in sweep.Input, beside func(string) string,
 		}
 		return cmp.Or(in.Name, name, baseName(file)), read, nil
 	}
-	source := scenarioSource{sourceFlags: sourceFlags{files: []string{beside(in.Dump)}}, engine: engine}
+	source := scenarioSource{sourceFlags: sourceFlags{files: []string{beside(in.Dump)}}, engine: engine,
+		settings: settings{Configuration: billSettings()}}
 	for _, list := range in.Prices {
-		source.prices = append(source.prices, beside(list))
+		source.settings.ScaleUp.Prices = append(source.settings.ScaleUp.Prices, beside(list))
 	}
 	if in.Load != nil {
 		source.load = *in.Load
@@ -84,11 +83,14 @@ func baseName(file string) string {
 // scenarioSource is a cluster to derive a scenario from.
 type scenarioSource struct {
 	sourceFlags
-	prices []string
-	taints scaleup.StartupTaints
-	load   scenario.Curve
-	engine engineFlags
+	settings settings
+	load     scenario.Curve
+	engine   engineFlags
 }
+
+// readsScenario are the settings that concern a scenario, in the form of readBy.
+var readsScenario = []string{"scaleUp.prices", "scaleUp.pricing.spotFactor", "scaleUp.startupTaints",
+	"scaleUp.ignoreTaints", "scaleUp.startupTaintPrefixes", "scaleUp.statusTaints"}
 
 // derive makes a scenario of the cluster. The engine says what its nodes cost.
 func (s *scenarioSource) derive(ctx context.Context, stdin io.Reader) (*loadlinev1.Scenario, []string, error) {
@@ -115,7 +117,7 @@ func (s *scenarioSource) derive(ctx context.Context, stdin io.Reader) (*loadline
 	}
 	others := noteOtherNodes(bill.GetOtherNodes(), [2]string{"takes no part, nor do its pods",
 		"take no part, nor do their pods"})
-	return read, append(others, notes...), nil
+	return read, slices.Concat(priceNotes(bill.GetPriceSources()), others, notes), nil
 }
 
 func (s *scenarioSource) gpuResources() ([]string, error) {
@@ -171,11 +173,7 @@ func (s *scenarioSource) protected(ctx context.Context, pods []*v1.Pod) (map[*v1
 
 // bill has the cluster billed, and keeps its pods and disruption budgets.
 func (s *scenarioSource) bill(ctx context.Context, stdin io.Reader, cluster *scenario.Cluster) (*billPlan, error) {
-	asked := billSource{mode: "off", settings: settings{Configuration: billSettings()}}
-	if err := s.taints.Check(); err != nil {
-		return nil, usageError{err}
-	}
-	asked.settings.ScaleUp.Prices, asked.settings.ScaleUp.StartupTaints = s.prices, s.taints
+	asked := billSource{mode: "off", settings: s.settings}
 	asked.tellPod = func(pod *v1.Pod) { cluster.Pods = append(cluster.Pods, pod) }
 	asked.tellObject = func(object any) {
 		if budget, ok := object.(*policyv1.PodDisruptionBudget); ok {
@@ -202,6 +200,10 @@ is said by flags, or in the file. What is not as in the cluster is said in comme
 			if cmd.Flags().Changed("peak-hour") {
 				s.load.PeakHour = &peak
 			}
+			var err error
+			if s.settings.Configuration, err = s.settings.flags.Question(""); err != nil {
+				return usageError{err}
+			}
 			read, notes, err := s.derive(cmd.Context(), a.streams.In)
 			if err != nil {
 				return err
@@ -220,8 +222,7 @@ is said by flags, or in the file. What is not as in the cluster is said in comme
 	flags := command.Flags()
 	addSourceFlags(flags, &s.sourceFlags)
 	flags.StringVar(&name, "name", "cluster", "name of the scenario")
-	flags.StringArrayVar(&s.prices, "prices", nil, "price list, CSV; may be repeated (default: those that are built in)")
-	config.AddFlagsTo(flags, &s.taints)
+	s.settings.addFlags(flags, billSettings(), readsScenario)
 	flags.Int64Var(&s.load.DailyPercent, "daily-percent", 0, "pods of Deployments that are missing at the quietest hour")
 	flags.Int64Var(&s.load.WeekendPercent, "weekend-percent", 0, "and at weekends")
 	flags.Int64Var(&peak, "peak-hour", 14, "the hour of the peak, UTC")
