@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/engine"
+	"loadline.dev/shim/internal/unwrap"
 	"loadline.dev/shim/scenario"
 	"loadline.dev/shim/sweep"
 	"loadline.dev/shim/view"
@@ -24,7 +24,7 @@ import (
 
 // readSweep reads a file of kind Sweep and its inputs.
 func readSweep(ctx context.Context, name string, engine engineFlags) (*sweep.Plan, error) {
-	content, err := os.ReadFile(name)
+	content, err := unwrap.File(name, unwrap.MostBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ package filterconfig
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/internal/unwrap"
 	"loadline.dev/shim/policy"
 )
 
@@ -80,7 +80,7 @@ func NeedsSelectors(fit *loadlinev1.FitOptions) bool {
 func Read(r Request) (*Scheduler, error) {
 	out := &Scheduler{Profiles: map[string]*Scoring{"": defaultScoring()}}
 	if r.File != "" {
-		data, err := os.ReadFile(r.File)
+		data, err := unwrap.File(r.File, unwrap.MostBytes)
 		if err != nil {
 			return nil, err
 		}

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -133,18 +132,9 @@ func (f *File) Ignored() []string {
 
 // Load reads a file of node groups.
 func Load(name string) (File, error) {
-	f, err := os.Open(name)
+	data, err := unwrap.File(name, MaxBytes)
 	if err != nil {
 		return File{}, err
-	}
-	defer f.Close()
-	text, err := unwrap.Text(f)
-	if err != nil {
-		return File{}, fmt.Errorf("%s: %w", name, err)
-	}
-	data, err := io.ReadAll(io.LimitReader(text, MaxBytes+1))
-	if err != nil {
-		return File{}, fmt.Errorf("%s: %w", name, err)
 	}
 	file, err := Parse(data)
 	if err != nil {

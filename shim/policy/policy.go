@@ -8,13 +8,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"reflect"
 
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"loadline.dev/shim/internal/unwrap"
 )
 
 // DefaultPreset is taken where no preset is named.
@@ -93,7 +94,7 @@ func (p Policy) CountedResources() []ResourceWeight {
 
 // Load reads a policy from a YAML or JSON file, fills in the default and checks it.
 func Load(file string) (Policy, error) {
-	data, err := os.ReadFile(file)
+	data, err := unwrap.File(file, unwrap.MostBytes)
 	if err != nil {
 		return Policy{}, err
 	}

@@ -2,15 +2,14 @@ package ranking
 
 import (
 	"bytes"
-	"compress/gzip"
 	"embed"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"sync"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/internal/unwrap"
 )
 
 // The lists of manifests/prices; a test holds both against each other.
@@ -29,9 +28,14 @@ var builtIn = sync.OnceValues(func() ([]*loadlinev1.PriceCatalogue, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := p.addList(name, data); err != nil {
+		unpacked, err := unwrap.Text(bytes.NewReader(data))
+		if err != nil {
 			return nil, err
 		}
+		if data, err = io.ReadAll(unpacked); err != nil {
+			return nil, err
+		}
+		p.addList(name, data)
 	}
 	return p.Prices.lists, nil
 })
@@ -45,30 +49,11 @@ func (p *Policy) AddDefaultCatalogues() (err error) {
 	return err
 }
 
-// mostListBytes bounds a price list that is unpacked: that of a whole cloud in all its regions has less than a tenth.
+// mostListBytes bounds a price list: that of a whole cloud in all its regions has less than a tenth.
 const mostListBytes = 16 << 20
 
-// addList adds a price list to be asked after those that are there. One that is packed loses the .gz of its name.
-func (p *Policy) addList(name string, data []byte) error {
-	if plain, packed := strings.CutSuffix(name, ".gz"); packed {
-		unpacked, err := unpack(data)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		name, data = plain, unpacked
-	}
-	p.Prices.lists = append(p.Prices.lists, &loadlinev1.PriceCatalogue{Name: name, Csv: data})
-	return nil
-}
-
-func unpack(data []byte) ([]byte, error) {
-	reader, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
-	unpacked, err := io.ReadAll(io.LimitReader(reader, mostListBytes+1))
-	if err == nil && len(unpacked) > mostListBytes {
-		err = fmt.Errorf("more than %d bytes when it is unpacked", mostListBytes)
-	}
-	return unpacked, err
+// addList adds a price list to be asked after those that are there, without the .gz of the name of its file.
+func (p *Policy) addList(name string, data []byte) {
+	p.Prices.lists = append(p.Prices.lists,
+		&loadlinev1.PriceCatalogue{Name: strings.TrimSuffix(name, ".gz"), Csv: data})
 }

@@ -6,7 +6,6 @@ package ranking
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/internal/unwrap"
 	"loadline.dev/shim/policy"
 )
 
@@ -151,7 +151,7 @@ func Default() *Policy {
 
 // Load reads a policy from a YAML or JSON file, with the catalogues that it names.
 func Load(file string) (*Policy, error) {
-	data, err := os.ReadFile(file)
+	data, err := unwrap.File(file, unwrap.MostBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -196,11 +196,12 @@ func (p *Policy) defaults() {
 
 // AddCatalogue reads a price list, to be asked after those that are there.
 func (p *Policy) AddCatalogue(file string) error {
-	data, err := os.ReadFile(file)
+	data, err := unwrap.File(file, mostListBytes)
 	if err != nil {
 		return err
 	}
-	return p.addList(filepath.Base(file), data)
+	p.addList(filepath.Base(file), data)
+	return nil
 }
 
 // Validate returns an error that names each word that is none and its place. What numbers may be, the engine knows.

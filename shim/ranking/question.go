@@ -3,7 +3,6 @@ package ranking
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	v1 "k8s.io/api/core/v1"
@@ -11,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/internal/unwrap"
 	"loadline.dev/shim/policy"
 	"loadline.dev/shim/view"
 )
@@ -58,7 +58,7 @@ type Pods struct {
 // LoadQuestion reads a question from a YAML or JSON file, with the price lists that it names, or those that
 // are built in.
 func LoadQuestion(file string) (*Question, error) {
-	data, err := os.ReadFile(file)
+	data, err := unwrap.File(file, unwrap.MostBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"loadline.dev/shim/api/loadlinev1"
+	"loadline.dev/shim/internal/unwrap"
 	"loadline.dev/shim/policy"
 )
 
@@ -23,6 +23,9 @@ const (
 	APIVersion = "loadline.dev/v1alpha1"
 	Kind       = "Scenario"
 )
+
+// mostBytes bounds a scenario, and a trace of it. Chosen: far more than the trace of a year has.
+const mostBytes = 1 << 30
 
 // file is the document around the scenario.
 type file struct {
@@ -36,7 +39,7 @@ type file struct {
 
 // Load reads a file of one document, and the traces and profiles that it names, whose paths are relative to it.
 func Load(path string) (name string, scenario *loadlinev1.Scenario, err error) {
-	content, err := os.ReadFile(path)
+	content, err := unwrap.File(path, mostBytes)
 	if err != nil {
 		return "", nil, err
 	}
@@ -44,7 +47,7 @@ func Load(path string) (name string, scenario *loadlinev1.Scenario, err error) {
 		if !filepath.IsAbs(file) {
 			file = filepath.Join(filepath.Dir(path), file)
 		}
-		return os.ReadFile(file)
+		return unwrap.File(file, mostBytes)
 	})
 	if err != nil {
 		return "", nil, fmt.Errorf("%s: %w", path, err)

@@ -1,8 +1,11 @@
 package scenario
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,6 +19,25 @@ func parse(document []byte) (name string, scenario *loadlinev1.Scenario, err err
 	return ParseWith(document, func(string) ([]byte, error) {
 		return nil, errors.New("no file can be read here")
 	})
+}
+
+// A scenario may be gzipped.
+func TestLoadReadsGzip(t *testing.T) {
+	content, err := os.ReadFile("../../docs/scenario.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, _ = w.Write(content)
+	w.Close()
+	file := filepath.Join(t.TempDir(), "scenario.yaml.gz")
+	if err := os.WriteFile(file, packed.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if name, scenario, err := Load(file); err != nil || name != "shop" || len(scenario.GetGroups()) == 0 {
+		t.Errorf("%q, %d groups, %v", name, len(scenario.GetGroups()), err)
+	}
 }
 
 func TestParseReadsTheExample(t *testing.T) {

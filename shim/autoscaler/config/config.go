@@ -20,6 +20,7 @@ import (
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/filterconfig"
+	"loadline.dev/shim/internal/unwrap"
 	"loadline.dev/shim/policy"
 	"loadline.dev/shim/providers"
 	"loadline.dev/shim/usage/store"
@@ -192,7 +193,7 @@ func DropIn() Configuration {
 
 // Load reads a file into a configuration, whose values stay where the file says nothing. An unknown field is an error.
 func (c *Configuration) Load(file string) error {
-	data, err := os.ReadFile(file)
+	data, err := unwrap.File(file, unwrap.MostBytes)
 	if err != nil {
 		return err
 	}

@@ -2,8 +2,8 @@ package config
 
 import (
 	"fmt"
-	"os"
 
+	"loadline.dev/shim/internal/unwrap"
 	"loadline.dev/shim/policy"
 	"loadline.dev/shim/providers"
 )
@@ -53,7 +53,7 @@ func (c *Configuration) readGRPCFile() error {
 	if name == "" {
 		return nil // --cloud-address is asked for
 	}
-	content, err := os.ReadFile(name)
+	content, err := unwrap.File(name, unwrap.MostBytes)
 	if err != nil {
 		return err
 	}

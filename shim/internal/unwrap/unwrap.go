@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
@@ -15,6 +16,30 @@ import (
 
 // mostWrapped bounds how often a file may be gzipped.
 const mostWrapped = 4
+
+// MostBytes bounds a file that people write by hand. Chosen: far more than any, and little of the memory.
+const MostBytes = 16 << 20
+
+// File reads a file of text of at most so many bytes, and undoes what Text undoes. Errors name the file.
+func File(name string, most int64) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	unwrapped, err := Text(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	data, err := io.ReadAll(io.LimitReader(unwrapped, most+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if int64(len(data)) > most {
+		return nil, fmt.Errorf("%s: is larger than the limit of %d MiB", name, most>>20)
+	}
+	return data, nil
+}
 
 // Text undoes gzip, also twice, as where a gzipped download was gzipped again, and the UTF-16 of PowerShell. A mark of
 // UTF-8 stays. Bounds count the result.

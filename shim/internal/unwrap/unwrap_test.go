@@ -3,7 +3,10 @@ package unwrap
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -20,6 +23,24 @@ func zipped(t *testing.T, content []byte) []byte {
 		t.Fatal(err)
 	}
 	return out.Bytes()
+}
+
+// A file of the largest size is read, whatever it is wrapped in, and one byte more is not.
+func TestFileIsBounded(t *testing.T) {
+	const most = 1 << 20
+	for size, want := range map[int]string{most: "", most + 1: ": is larger than the limit of 1 MiB"} {
+		name := filepath.Join(t.TempDir(), "file")
+		if err := os.WriteFile(name, zipped(t, bytes.Repeat([]byte("a"), size)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		data, err := File(name, most)
+		if want == "" && (err != nil || len(data) != size) || want != "" && (err == nil || err.Error() != name+want) {
+			t.Errorf("%d bytes: got %d, %v", size, len(data), err)
+		}
+	}
+	if _, err := File(filepath.Join(t.TempDir(), "none"), most); !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
 }
 
 func TestText(t *testing.T) {
