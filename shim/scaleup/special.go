@@ -147,7 +147,8 @@ type Remarks struct {
 	Rules
 	of [len(specials)]struct {
 		pods        int
-		first, name string // the first such pod, and what gives it the property
+		first, name string          // the first such pod, and what gives it the property
+		names       map[string]bool // what gives pods the property
 	}
 }
 
@@ -172,8 +173,9 @@ func (r *Remarks) Add(pod *v1.Pod) (waits bool) {
 			continue
 		}
 		if r.of[i].pods++; r.of[i].pods == 1 {
-			r.of[i].first, r.of[i].name = pod.Namespace+"/"+pod.Name, name
+			r.of[i].first, r.of[i].name, r.of[i].names = pod.Namespace+"/"+pod.Name, name, map[string]bool{}
 		}
+		r.of[i].names[name] = true
 	}
 	return waits
 }
@@ -189,17 +191,32 @@ func (r *Remarks) AddWaiting(pod *v1.Pod) (waits bool) {
 func (r *Remarks) Lines() (lines []string) {
 	for i, s := range specials {
 		noted := r.of[i]
-		form := strings.ReplaceAll(s.text, cutoff, fmt.Sprint(r.Cutoff))
-		switch text := fmt.Sprintf(form, noted.name); noted.pods {
+		form, name := strings.ReplaceAll(s.text, cutoff, fmt.Sprint(r.Cutoff)), noted.name
+		switch others := len(noted.names) - 1; {
+		case others > 1:
+			name += fmt.Sprintf(" and %d others", others)
+		case others == 1:
+			name += " and 1 other"
+		}
+		if len(noted.names) > 1 || strings.Contains(name, ", ") { // the gates of one pod
+			form = several.Replace(form)
+		}
+		switch noted.pods {
 		case 0:
 		case 1:
-			lines = append(lines, fmt.Sprintf("Pod %s is %s.", noted.first, singular.Replace(text)))
+			lines = append(lines, fmt.Sprintf("Pod %s is "+singular.Replace(form)+".", noted.first, name))
 		default:
-			lines = append(lines, fmt.Sprintf("%d pods, such as %s, are %s.", noted.pods, noted.first, text))
+			lines = append(lines, fmt.Sprintf("%d pods, such as %s, are "+form+".", noted.pods, noted.first, name))
 		}
 	}
 	return lines
 }
+
+// several makes of a text with one name one with several.
+var several = strings.NewReplacer("has to be", "have to be", "their scheduler", "their schedulers",
+	"of a scheduler", "of schedulers", "of a ProvisioningRequest", "of ProvisioningRequests",
+	"which is not", "which are not", "of a gang", "of gangs", "it is not planned", "none is planned",
+	"none of its pods", "none of their pods")
 
 // singular makes of a text about several pods one about a single pod.
 var singular = strings.NewReplacer("and wait for", "and waits for", "they count as any other pods",

@@ -38,7 +38,7 @@ func TestRemarksNameWhatIsSpecialAndWhatGroupsDoNotGrowFor(t *testing.T) {
 		}
 	}
 	want := []string{
-		"Pod shop/gated is gated and waits for no node: example.com/a, b has to be taken off first.",
+		"Pod shop/gated is gated and waits for no node: example.com/a, b have to be taken off first.",
 		"Pod shop/low is of a priority below -10 (-11): no group grows for such pods.",
 		"Pod shop/young is younger than the delay that it states (1h1m0s): no group grows for such pods.",
 		"Pod shop/border is of a ProvisioningRequest (later), which is not read: it counts as any other pod.",
@@ -74,6 +74,45 @@ func TestRemarksNamePodsThatNobodyHasTried(t *testing.T) {
 	want = []string{"2 pods, such as shop/new, are not tried yet by their scheduler (own): no group grows for them before."}
 	if r.AddWaiting(second) || !slices.Equal(r.Lines(), want) {
 		t.Errorf("got %q", r.Lines())
+	}
+}
+
+// A line about several pods counts the names that it leaves out, each once.
+func TestRemarksCountTheNamesOfSeveralPods(t *testing.T) {
+	r := Remarks{Rules: DefaultRules(time.Time{})}
+	r.Allows = func(scheduler string) bool { return scheduler == "" }
+	for i, change := range []func(*v1.Pod){
+		func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "x/one"}} },
+		func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "y/two"}} },
+		func(p *v1.Pod) { p.Spec.SchedulingGates = []v1.PodSchedulingGate{{Name: "x/one"}} },
+		func(p *v1.Pod) { p.Spec.Priority = new(int32(-20)) },
+		func(p *v1.Pod) { p.Spec.Priority = new(int32(-20)) },
+		func(p *v1.Pod) { p.Spec.SchedulerName = "a" },
+		func(p *v1.Pod) { p.Spec.SchedulerName = "b" },
+		func(p *v1.Pod) {
+			p.Annotations = map[string]string{"autoscaling.x-k8s.io/consume-provisioning-request": "v"}
+		},
+		func(p *v1.Pod) {
+			p.Annotations = map[string]string{"autoscaling.x-k8s.io/consume-provisioning-request": "w"}
+		},
+		func(p *v1.Pod) { p.Labels = map[string]string{"pod-group-name": "pg"} },
+		func(p *v1.Pod) { p.Labels = map[string]string{"pod-group-name": "vg"} },
+		func(p *v1.Pod) { p.Labels = map[string]string{"pod-group-name": "kg"} },
+	} {
+		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: string(rune('a' + i))}}
+		change(pod)
+		r.Add(pod)
+	}
+	want := []string{
+		"3 pods, such as shop/a, are gated and wait for no node: x/one and 1 other have to be taken off first.",
+		"2 pods, such as shop/d, are of a priority below -10 (-20): no group grows for such pods.",
+		"2 pods, such as shop/f, are of schedulers for whose pods no group grows (a and 1 other).",
+		"2 pods, such as shop/h, are of ProvisioningRequests (v and 1 other), which are not read: they count as any other pods.",
+		"3 pods, such as shop/j, are of gangs (pg and 2 others): none is planned as a whole, so nodes may come on which none " +
+			"of their pods is bound.",
+	}
+	if lines := r.Lines(); !slices.Equal(lines, want) {
+		t.Errorf("got %q", lines)
 	}
 }
 
