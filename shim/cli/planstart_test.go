@@ -88,6 +88,8 @@ func TestPlanGrowsFromZero(t *testing.T) {
 		{taint: "boot", args: []string{"--ignore-taint", "boot"}, nodes: 1},
 		{taint: "boot", args: []string{"--status-taint", "boot"}, nodes: 1},
 		{taint: "boot.example.com/x", args: []string{"--startup-taint-prefix", "boot.example.com/"}, nodes: 1},
+		{taint: "example.com/agent-x", args: []string{"--startup-taint-prefix", "example.com/agent-"}, nodes: 1},
+		{taint: "example.com/x", args: []string{"--startup-taint-prefix", "example."}, nodes: 1},
 	} {
 		got := planOf(t, cluster, fmt.Sprintf(startingGroup, taintOf(c.taint), ""), c.args...)
 		nodes := int64(0)

@@ -22,15 +22,17 @@ type StartupTaints struct {
 
 // taintFlag is a field with its tags.
 type taintFlag struct {
-	keys *[]string
-	name string
+	keys   *[]string
+	name   string
+	begins bool // the keys of taints only begin with these
 }
 
 func (t *StartupTaints) flags() (all []taintFlag) {
 	fields := reflect.ValueOf(t).Elem()
 	for i := range fields.NumField() {
 		tag := fields.Type().Field(i).Tag
-		all = append(all, taintFlag{fields.Field(i).Addr().Interface().(*[]string), tag.Get("flag")})
+		keys := fields.Field(i).Addr().Interface().(*[]string)
+		all = append(all, taintFlag{keys, tag.Get("flag"), keys == &t.StartupTaintPrefixes})
 	}
 	return all
 }
@@ -39,28 +41,35 @@ func (t *StartupTaints) flags() (all []taintFlag) {
 func (t *StartupTaints) Check() error {
 	for _, flag := range t.flags() {
 		for _, key := range *flag.keys {
-			if problem := t.problemOf(flag, key); problem != "" {
-				return fmt.Errorf("--%s %q: is not the key of a taint: %s", flag.name, key, problem)
+			what := "the key of a taint"
+			if flag.begins {
+				what = "the beginning of " + what
+			}
+			if problem := flag.problemOf(key); problem != "" {
+				return fmt.Errorf("--%s %q: is not %s: %s", flag.name, key, what, problem)
 			}
 		}
 	}
 	return nil
 }
 
-// problemOf says why no taint can have a key, or one that begins with it; empty: one can.
-func (t *StartupTaints) problemOf(flag taintFlag, key string) string {
-	whole := key
-	if flag.keys == &t.StartupTaintPrefixes && strings.HasSuffix(key, "/") {
-		whole += "x"
+// problemOf says why no taint can have a key, or one that begins with it; empty: one can. A beginning may end in the
+// domain of a key or in its name.
+func (f taintFlag) problemOf(key string) string {
+	problems := validation.IsQualifiedName(key)
+	for _, end := range []string{"x", "/x", "x/x"} {
+		if f.begins && key != "" && len(validation.IsQualifiedName(key+end)) == 0 {
+			return ""
+		}
 	}
-	return strings.Join(validation.IsQualifiedName(whole), "; ")
+	return strings.Join(problems, "; ")
 }
 
 // LeaveOutOthers leaves out the names that Check refuses, and returns them as flags.
 func (t *StartupTaints) LeaveOutOthers() (left []string) {
 	for _, flag := range t.flags() {
 		*flag.keys = slices.DeleteFunc(slices.Clone(*flag.keys), func(key string) bool {
-			refused := t.problemOf(flag, key) != ""
+			refused := flag.problemOf(key) != ""
 			if refused {
 				left = append(left, fmt.Sprintf("--%s=%s", flag.name, key))
 			}
