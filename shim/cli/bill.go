@@ -161,7 +161,7 @@ func (s *billSource) ask(ctx context.Context, source *sourceFlags, engine engine
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := s.loaded()
+	loaded, err := s.loaded(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -202,8 +202,8 @@ func (s *billSource) ask(ctx context.Context, source *sourceFlags, engine engine
 }
 
 // loaded reads the files that the settings name.
-func (s *billSource) loaded() (*config.Loaded, error) {
-	fit, err := s.settings.fit()
+func (s *billSource) loaded(ctx context.Context) (*config.Loaded, error) {
+	fit, err := s.settings.fit(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ func Run(ctx context.Context, args []string, streams Streams) int {
 	app := &app{streams: streams}
 	root := app.newRoot(filepath.Base(args[0]))
 	root.SetArgs(args[1:])
-	err := root.ExecuteContext(ctx)
+	err := root.ExecuteContext(context.WithValue(ctx, warner{}, app))
 	if err == nil {
 		return exitOK
 	}
@@ -85,12 +85,29 @@ func escapeLines(message string) string {
 type app struct {
 	streams Streams
 	running bool // the command line was understood; what fails from now on is no wrong usage
+	warned  map[string]bool
 }
 
-// warn tells people what they should know beside the answer.
+// warn tells people what they should know beside the answer, once.
 func (a *app) warn(warnings []string) {
+	if a.warned == nil {
+		a.warned = map[string]bool{}
+	}
 	for _, warning := range warnings {
-		fmt.Fprintf(a.streams.Err, "warning: %s\n", escapeLines(warning))
+		if !a.warned[warning] {
+			fmt.Fprintf(a.streams.Err, "warning: %s\n", escapeLines(warning))
+		}
+		a.warned[warning] = true
+	}
+}
+
+// warner is the key under which the context of a command has the app.
+type warner struct{}
+
+// warnBeside has the app of a command warn.
+func warnBeside(ctx context.Context, warnings ...string) {
+	if a, is := ctx.Value(warner{}).(*app); is {
+		a.warn(warnings)
 	}
 }
 

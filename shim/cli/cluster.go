@@ -11,7 +11,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
@@ -119,7 +118,7 @@ func load(ctx context.Context, s *sourceFlags, engine engineFlags, stdin io.Read
 	c := &cluster{conn: conn, view: view.New(conn, viewName(engine.address)), bound: map[string]int{},
 		selectors: options.selectors, listed: &s.nodes}
 	c.setTime(&options, cmp.Or(options.now, time.Now()))
-	handler := c.handler(&options, s, viewName(engine.address))
+	handler := c.handler(ctx, &options, s, viewName(engine.address))
 	c.setUsage(options.profiles)
 	minor := s.minor(options.fit)
 	c.counts, err = s.read(ctx, stdin, handler, options.kinds)
@@ -164,7 +163,7 @@ func (c *cluster) setUsage(profiles []profile.Profile) {
 }
 
 // handler returns what is done with each object, and adds the kinds that this takes to the options.
-func (c *cluster) handler(options *loadOptions, s *sourceFlags, name string) dump.Handler {
+func (c *cluster) handler(ctx context.Context, options *loadOptions, s *sourceFlags, name string) dump.Handler {
 	handler := dump.Handler{
 		Node: func(node *v1.Node) error { return c.set(node) },
 		Pod: func(pod *v1.Pod) error {
@@ -176,7 +175,7 @@ func (c *cluster) handler(options *loadOptions, s *sourceFlags, name string) dum
 			}
 			return c.add(pod, options.asked)
 		},
-		Note: func(text string) { klog.Warning(text) },
+		Note: func(text string) { warnBeside(ctx, text) },
 		At: func(at time.Time) {
 			if options.now.IsZero() {
 				c.setTime(options, at)

@@ -127,7 +127,7 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := s.settings.filters()
+	loaded, err := s.settings.filters(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,9 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/spf13/pflag"
-	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/autoscaler/config"
@@ -19,20 +20,18 @@ func (f *filterFlags) addTo(flags *pflag.FlagSet) {
 }
 
 // scheduler returns how the cluster's scheduler is configured.
-func (f *filterFlags) scheduler() (*filterconfig.Scheduler, error) {
+func (f *filterFlags) scheduler(ctx context.Context) (*filterconfig.Scheduler, error) {
 	scheduler, err := f.Scheduler()
 	if err != nil {
 		return nil, usageError{err}
 	}
-	for _, warning := range scheduler.Warnings {
-		klog.Warningf("%s: %s", f.SchedulerConfig, warning)
-	}
+	warnBeside(ctx, scheduler.Warnings...)
 	return scheduler, nil
 }
 
 // fit returns what filters read of it; nil: as kube-scheduler's defaults.
-func (f *filterFlags) fit() (*loadlinev1.FitOptions, error) {
-	scheduler, err := f.scheduler()
+func (f *filterFlags) fit(ctx context.Context) (*loadlinev1.FitOptions, error) {
+	scheduler, err := f.scheduler(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -105,6 +105,7 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 	if err != nil {
 		return nil, usageError{err}
 	}
+	warnBeside(ctx, loaded.Warnings...)
 	question := asking{source: &f.sourceFlags, engine: f.engine, settings: f.once(), loaded: loaded, groups: f.groups,
 		mayLackPods: f.noPods, load: loadOptions{now: now, at: remarks.SetTime, empty: true, wrap: record,
 			profiles: profiles, pod: func(pod *v1.Pod) { remarks.AddWaiting(pod) }}}

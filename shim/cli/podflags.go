@@ -73,7 +73,7 @@ func (p *podFlags) question(ctx context.Context, stdin io.Reader, args []string)
 	if err != nil {
 		return nil, err
 	}
-	fit, err := p.how.fit()
+	fit, err := p.how.fit(ctx)
 	if err != nil {
 		return nil, err
 	}

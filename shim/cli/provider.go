@@ -124,6 +124,9 @@ func (c *clusterFlags) forProviders(settings *config.Configuration) (providers.C
 	if err != nil {
 		return providers.Cluster{}, nil, err
 	}
+	for _, warning := range files.Warnings {
+		warn(warning)
+	}
 	return providers.Cluster{
 		Config: rest, Objects: objects, Client: client, Catalogues: files.Prices.GetCatalogues(),
 	}, files, nil

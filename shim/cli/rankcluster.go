@@ -33,7 +33,7 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := s.settings.filters()
+	loaded, err := s.settings.filters(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
-	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/recording"
@@ -77,7 +76,7 @@ func (f *replayFlags) replay(ctx context.Context, name string, out io.Writer) er
 		return nil
 	})
 	if errors.Is(err, recording.ErrCut) {
-		klog.Warningf("%s: %v", name, err)
+		warnBeside(ctx, fmt.Sprintf("%s: %v", name, err))
 	} else if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -106,11 +107,13 @@ func (s *settings) read(engine *engineFlags) (err error) {
 }
 
 // fit returns how the filters are configured; nil: as kube-scheduler's defaults.
-func (s *settings) fit() (*loadlinev1.FitOptions, error) { return (&filterFlags{s.Filters}).fit() }
+func (s *settings) fit(ctx context.Context) (*loadlinev1.FitOptions, error) {
+	return (&filterFlags{s.Filters}).fit(ctx)
+}
 
 // filters are the files of the settings for what asks about no growth: that of the scheduler.
-func (s *settings) filters() (*config.Loaded, error) {
-	fit, err := s.fit()
+func (s *settings) filters(ctx context.Context) (*config.Loaded, error) {
+	fit, err := s.fit(ctx)
 	return &config.Loaded{Fit: fit}, err
 }
 

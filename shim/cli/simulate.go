@@ -138,7 +138,7 @@ func (f *simulateFlags) run(ctx context.Context, stdin io.Reader) (*simulation, 
 		return nil, err
 	}
 	s := &simulation{source: f.name()}
-	config, err := f.filters.scheduler()
+	config, err := f.filters.scheduler(ctx)
 	if err != nil {
 		return nil, err
 	}

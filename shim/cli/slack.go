@@ -136,7 +136,7 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := f.settings.filters()
+	loaded, err := f.settings.filters(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -129,7 +129,7 @@ func (f *topFlags) ask(ctx context.Context, stdin io.Reader) (answer, error) {
 // compareLines says what load lines would mean. Limits count as under the line of the scheduler's configuration, if it
 // has one.
 func (f *topFlags) compareLines(ctx context.Context, stdin io.Reader) (*lineTable, error) {
-	how, err := f.filters.fit()
+	how, err := f.filters.fit(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ type top struct {
 }
 
 func (f *topFlags) load(ctx context.Context, stdin io.Reader) (*top, error) {
-	how, err := f.filters.fit()
+	how, err := f.filters.fit(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -90,7 +90,7 @@ func (f *topFlags) expectedUse(ctx context.Context, stdin io.Reader) (answer, er
 	if err != nil {
 		return answer{}, err
 	}
-	how, err := f.filters.fit()
+	how, err := f.filters.fit(ctx)
 	if err != nil {
 		return answer{}, err
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/klog/v2"
 
 	"loadline.dev/shim/policy"
 	"loadline.dev/shim/usage/profile"
@@ -62,9 +61,7 @@ func (s *sourceFlags) heldProfiles(ctx context.Context, namespace string) ([]pro
 		return nil, err
 	}
 	_, profiles, problems, err := store.Read(ctx, client, namespace)
-	for _, problem := range problems {
-		klog.Warning(problem)
-	}
+	warnBeside(ctx, problems...)
 	return profiles, err
 }
 

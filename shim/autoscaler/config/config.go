@@ -15,10 +15,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/yaml"
 
-	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/filterconfig"
 	"loadline.dev/shim/internal/unwrap"
 	"loadline.dev/shim/policy"
@@ -113,18 +111,6 @@ type Filters struct {
 	LineExemptNamespaces     []string `json:"lineExemptNamespaces" help:"with maxLimitsOverAllocatable: namespaces whose pods go where they want, and count for others"`
 }
 
-// Options returns them as the engine has them; nil: as kube-scheduler's defaults.
-func (f *Filters) Options() (*loadlinev1.FitOptions, error) {
-	scheduler, err := f.Scheduler()
-	if err != nil {
-		return nil, fmt.Errorf("filters: %w", err)
-	}
-	for _, warning := range scheduler.Warnings {
-		klog.InfoS("The scheduler's configuration has what plans do not see", "file", f.SchedulerConfig, "what", warning)
-	}
-	return scheduler.Fit, nil
-}
-
 // check finds what is wrong without the scheduler's file.
 func (f *Filters) check() error {
 	without := *f
@@ -135,12 +121,15 @@ func (f *Filters) check() error {
 	return nil
 }
 
-// Scheduler returns how the cluster's scheduler is configured.
+// Scheduler returns how the cluster's scheduler is configured. Warnings name the file.
 func (f *Filters) Scheduler() (*filterconfig.Scheduler, error) {
 	scheduler, err := filterconfig.Read(filterconfig.Request{File: f.SchedulerConfig, Defects: f.UpstreamDefects,
 		Version: f.KubernetesVersion})
 	if err != nil {
 		return nil, err
+	}
+	for i, warning := range scheduler.Warnings {
+		scheduler.Warnings[i] = f.SchedulerConfig + ": " + warning
 	}
 	scheduler.Fit, err = filterconfig.WithLine(scheduler.Fit, f.MaxLimitsOverAllocatable, f.LineNodeLabelPrefix,
 		f.LineExemptNamespaces)

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"fmt"
+
 	"loadline.dev/shim/api/loadlinev1"
 	"loadline.dev/shim/ranking"
 )
@@ -15,6 +17,8 @@ type Loaded struct {
 	Priorities ranking.Priorities
 	// Fit says how filters are configured; nil: as by default.
 	Fit *loadlinev1.FitOptions
+	// Warnings name what of the scheduler's configuration plans do not see.
+	Warnings []string
 }
 
 // ReadFiles reads the files that the configuration names, but those of groups that are sized; see Sizing.Load.
@@ -27,6 +31,10 @@ func (c *Configuration) ReadFiles() (*Loaded, error) {
 	if ranks {
 		out.Ranking, out.Priorities = policy.Proto(), policy.Matcher()
 	}
-	out.Fit, err = c.Filters.Options()
-	return out, err
+	scheduler, err := c.Filters.Scheduler()
+	if err != nil {
+		return nil, fmt.Errorf("filters: %w", err)
+	}
+	out.Fit, out.Warnings = scheduler.Fit, scheduler.Warnings
+	return out, nil
 }
