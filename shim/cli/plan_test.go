@@ -112,6 +112,19 @@ func TestReplayOfAPlan(t *testing.T) {
 	if data, err := os.ReadFile(answer); err != nil || !strings.Contains(string(data), `"nodesForSlack"`) {
 		t.Errorf("answer %s, error %v", data, err)
 	}
+	for form, want := range map[string]string{
+		"json":                             `"method": "/loadline.v1.Autoscaler/PlanLoop",` + "\n      \"same\": true",
+		"yaml":                             "differ: 0\n",
+		"html":                             "<td>the same",
+		"custom-columns=M:.method,S:.same": "/loadline.v1.Autoscaler/PlanLoop   true\n",
+	} {
+		if out, errs, code := run(t, "loadline", "", "replay", file, "-o", form); code != 0 || !strings.Contains(out, want) {
+			t.Errorf("-o %s: exit %d: %s%s", form, code, out, errs)
+		}
+	}
+	if _, errs, code := run(t, "loadline", "", "replay", "none", "-o", "name"); code != 2 {
+		t.Errorf("-o name: exit %d: %s", code, errs)
+	}
 	out, errs, code = run(t, "loadline", "", "replay", "testdata/plan.yaml")
 	if code != 1 || !strings.Contains(errs, "testdata/plan.yaml: call 0: not a recording") {
 		t.Errorf("exit %d: %s%s", code, out, errs)

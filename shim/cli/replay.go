@@ -15,14 +15,41 @@ import (
 
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/recording"
-	"loadline.dev/shim/report/texttable"
 )
 
 // replayFlags are the flags of `replay`.
 type replayFlags struct {
 	engine engineFlags
+	output outputFlag
 	answer string
 }
+
+// replayed is the answer of `replay` as data.
+type replayed struct {
+	Calls []replayedCall `json:"calls"`
+	// Differ counts those whose answers differ.
+	Differ int `json:"differ"`
+}
+
+type replayedCall struct {
+	Call   int    `json:"call"` // from 0
+	Method string `json:"method"`
+	Same   bool   `json:"same"`
+	// Error is the code of an error that the engine answers with.
+	Error string `json:"error,omitempty"`
+}
+
+var replayTables = []table{{rows: "calls", columns: []column{{header: "CALL", path: "call", right: true},
+	{header: "METHOD", path: "method"}, {header: "ANSWER", text: func(r row) string {
+		answer := "differs"
+		if r["same"] == true {
+			answer = "the same"
+		}
+		if code := r.str("error"); code != "" {
+			answer += ", " + code
+		}
+		return answer
+	}}}}}
 
 func (a *app) newReplay() *cobra.Command {
 	var f replayFlags
@@ -41,10 +68,15 @@ whether the answer has the same bytes. Ends with 1 if one has not.`,
 	flags := command.Flags()
 	flags.StringVar(&f.answer, "answer", "", "file to write the last plan to, JSON")
 	addEngineFlag(flags, &f.engine)
+	addOutputFlag(flags, &f.output, formTable, formJSON, formYAML, formHTML)
+	f.output.nameless = true
 	return command
 }
 
 func (f *replayFlags) replay(ctx context.Context, name string, out io.Writer) error {
+	if err := f.output.check(); err != nil {
+		return err
+	}
 	file, err := os.Open(name)
 	if err != nil {
 		return err
@@ -55,22 +87,18 @@ func (f *replayFlags) replay(ctx context.Context, name string, out io.Writer) er
 		return err
 	}
 	defer conn.Close()
-	table := texttable.New(texttable.Column{Header: "CALL", Align: texttable.Right}, texttable.Column{Header: "METHOD"},
-		texttable.Column{Header: "ANSWER"})
+	answers := replayed{Calls: []replayedCall{}}
 	var last engine.Replayed
-	calls, differ := 0, 0
 	err = engine.Replay(ctx, conn, file, func(r engine.Replayed) error {
-		answer := "the same"
-		if !r.Same {
-			answer = "differs"
-			differ++
-		}
+		call := replayedCall{Call: len(answers.Calls), Method: r.Recorded.GetMethod(), Same: r.Same}
 		if r.Err != nil {
-			answer += ", " + status.Code(r.Err).String()
+			call.Error = status.Code(r.Err).String()
 		}
-		table.Row(fmt.Sprint(calls), r.Recorded.GetMethod(), answer)
-		calls++
-		if strings.HasSuffix(r.Recorded.GetMethod(), "/PlanLoop") {
+		if !r.Same {
+			answers.Differ++
+		}
+		answers.Calls = append(answers.Calls, call)
+		if strings.HasSuffix(call.Method, "/PlanLoop") {
 			last = r
 		}
 		return nil
@@ -80,14 +108,14 @@ func (f *replayFlags) replay(ctx context.Context, name string, out io.Writer) er
 	} else if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if err := table.Write(out); err != nil {
+	if err := f.output.write(out, answer{title: "Replay", data: answers, tables: replayTables}); err != nil {
 		return err
 	}
 	if err := f.writeAnswer(name, last.Answer); err != nil {
 		return err
 	}
-	if differ > 0 {
-		return fmt.Errorf("%s: %d of %d answers differ", name, differ, calls)
+	if answers.Differ > 0 {
+		return fmt.Errorf("%s: %d of %d answers differ", name, answers.Differ, len(answers.Calls))
 	}
 	return nil
 }
