@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,6 +94,20 @@ type row map[string]any
 func (r row) str(key string) string {
 	text, _ := r[key].(string)
 	return text
+}
+
+// whole returns a whole number of a row; 0: there is none. The largest of all is above each float64 that is an int64.
+func (r row) whole(key string) int64 {
+	switch n := r[key].(type) {
+	case int64:
+		return n
+	case float64:
+		if n >= math.MaxInt64 {
+			return math.MaxInt64
+		}
+		return int64(n)
+	}
+	return 0
 }
 
 // num returns a number of a row; 0: there is none.
@@ -215,6 +230,6 @@ func amount(header, resource, path string) column {
 		if err != nil || len(values) == 0 {
 			return ""
 		}
-		return report.FormatAmount(resource, int64(row{"": values[0]}.num("")))
+		return report.FormatAmount(resource, row{"": values[0]}.whole(""))
 	}}
 }

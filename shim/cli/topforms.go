@@ -124,8 +124,8 @@ func shareColumn(header, resource, amount string) column {
 			case !offered:
 				return ""
 			}
-			return fmt.Sprintf("%s / %s = %s", withUnit(resource, int64(of.num(amount))),
-				evenAmount(resource, int64(of.num("allocatable"))), report.FormatRatio(ratio))
+			return fmt.Sprintf("%s / %s = %s", withUnit(resource, of.whole(amount)),
+				evenAmount(resource, of.whole("allocatable")), report.FormatRatio(ratio))
 		}
 		return "-"
 	}}

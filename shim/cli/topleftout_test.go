@@ -5,6 +5,18 @@ import (
 	"testing"
 )
 
+// Sums saturate, and what is shown of the largest amount is no negative one.
+func TestTopShowsTheLargestAmounts(t *testing.T) {
+	const node = `{"kind": "Node", "apiVersion": "v1", "metadata": {"name": "%s"},
+		"status": {"allocatable": {"cpu": "4000000000000000", "memory": "4000000000000000000"}}}`
+	dump := `{"apiVersion": "v1", "kind": "List", "items": [` + strings.ReplaceAll(node, "%s", "a") + "," +
+		strings.ReplaceAll(node, "%s", "b") + "," + strings.ReplaceAll(node, "%s", "c") + "]}"
+	out, errs, code := run(t, "loadline", dump, "top", "-f", "-")
+	if code != 0 || strings.Contains(out, "-9") || !strings.Contains(out, "0.0 cpu / 9223372036854776.0") {
+		t.Errorf("exit %d, %s%s", code, out, errs)
+	}
+}
+
 // A pod that cannot be read takes nothing from the answer about all others, and is named.
 func TestTopLeavesOutWhatCannotBeRead(t *testing.T) {
 	const dump = `{"apiVersion": "v1", "kind": "List", "items": [

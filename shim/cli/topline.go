@@ -71,16 +71,16 @@ func (l *topLine) of(nodes []report.Node) *topLine {
 func (l *topLine) part() answer {
 	resource := func(header, key string) column {
 		return column{header: header, right: true, text: func(r row) string {
-			return report.FormatAmount(r.str("resource"), int64(r.num(key)))
+			return report.FormatAmount(r.str("resource"), r.whole(key))
 		}}
 	}
 	return answer{at: "line", verdict: plural(l.NodesAbove, "node") + " above the load line.", tables: []table{
 		{rows: "nodes", aside: true, columns: []column{{header: "NODE", path: "node"}, {header: "RESOURCE", path: "resource"},
 			{header: "LINE", path: "line", right: true}, resource("LIMITS COUNTED", "limits"), resource("AT MOST", "atMost"),
 			{header: "HEADROOM", right: true, text: func(r row) string {
-				if headroom := int64(r.num("headroom")); headroom < 0 {
+				if headroom := r.whole("headroom"); headroom < 0 {
 					return "above by " + report.FormatAmount(r.str("resource"), -headroom)
 				}
-				return report.FormatAmount(r.str("resource"), int64(r.num("headroom")))
+				return report.FormatAmount(r.str("resource"), r.whole("headroom"))
 			}}}}}}
 }

@@ -199,7 +199,7 @@ func useTables(most int) []table {
 			if r[ratio] == nil {
 				return "none offered"
 			}
-			return fmt.Sprintf("%s = %s", withUnit(r.str("resource"), int64(r.num(amount))),
+			return fmt.Sprintf("%s = %s", withUnit(r.str("resource"), r.whole(amount)),
 				report.FormatRatio(r.num(ratio)))
 		}
 	}
@@ -208,7 +208,7 @@ func useTables(most int) []table {
 			{header: "NODE", path: "node"},
 			{header: "RESOURCE", path: "resource"},
 			{header: "ALLOCATABLE", right: true, text: func(r row) string {
-				return evenAmount(r.str("resource"), int64(r.num("allocatable")))
+				return evenAmount(r.str("resource"), r.whole("allocatable"))
 			}},
 			{header: "LIMITS", right: true, text: share("limits", "limitsRatio")},
 			{header: "REQUESTS", right: true, text: share("requests", "requestsRatio")},

@@ -147,7 +147,7 @@ func eachResource(header string, text func(r row) string) column {
 }
 
 func amountOf(r row, key string) string {
-	return report.FormatAmount(r.str("resource"), int64(r.num(key)))
+	return report.FormatAmount(r.str("resource"), r.whole(key))
 }
 
 func rawOf(r row) string {
