@@ -64,6 +64,7 @@ type loadOptions struct {
 	nodes    bool                          // also what shows of which kind a node is
 	planning bool                          // and what planners read and look up
 	empty    bool                          // a cluster without nodes will do
+	whole    bool                          // nodes that cannot be read in full do not count
 	wrap     func(engine.Conn) engine.Conn // if set, what calls go through
 	// pod and object, if set, are called with each pod, and with each object that planners look up; kinds are the kinds
 	// of these that are of interest, nil: all.
@@ -187,7 +188,7 @@ func (c *cluster) handler(ctx context.Context, options *loadOptions, s *sourceFl
 		c.view.LeaveOutInvalid(func(string, error) {}) // the answer names it
 		handler.Broken = func(b dump.Broken) {
 			if options.planning && options.kinds == nil || !forPlanners(b.Kind) || slices.Contains(options.kinds, b.Kind) {
-				c.addBroken(b)
+				c.addBroken(b, options)
 			}
 		}
 	}

@@ -143,10 +143,11 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	known, remarks := slack.NewGatherer(), f.settings.remarks()
 	question := asking{source: &f.sourceFlags, engine: f.engine, settings: f.settings.deciding(config.SlackDecision),
 		loaded: loaded, groups: f.groups, mayLackPods: f.noPods, waits: remarks.Waits,
-		load: loadOptions{now: now, at: remarks.SetTime, empty: true, object: known.AddObject, pod: func(pod *v1.Pod) {
-			known.AddPod(pod)
-			remarks.AddWaiting(pod)
-		}}}
+		load: loadOptions{now: now, at: remarks.SetTime, empty: true, whole: true, object: known.AddObject,
+			pod: func(pod *v1.Pod) {
+				known.AddPod(pod)
+				remarks.AddWaiting(pod)
+			}}}
 	c, err := question.gather(ctx, stdin)
 	if err != nil {
 		return nil, err

@@ -160,7 +160,7 @@ func (f *topFlags) load(ctx context.Context, stdin io.Reader) (*top, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{fit: how, nodes: true})
+	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{fit: how, nodes: true, whole: true})
 	if err != nil {
 		return nil, err
 	}

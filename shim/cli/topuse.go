@@ -94,7 +94,8 @@ func (f *topFlags) expectedUse(ctx context.Context, stdin io.Reader) (answer, er
 	if err != nil {
 		return answer{}, err
 	}
-	c, err := load(ctx, &f.sourceFlags, f.engine, stdin, loadOptions{fit: how, nodes: true, profiles: profiles})
+	c, err := load(ctx, &f.sourceFlags, f.engine, stdin,
+		loadOptions{fit: how, nodes: true, whole: true, profiles: profiles})
 	if err != nil {
 		return answer{}, err
 	}

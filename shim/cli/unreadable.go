@@ -15,8 +15,8 @@ import (
 )
 
 // addBroken takes note of an object of a dump that cannot be read. What could be read of it counts: a pod keeps its
-// node, a node stays, and a disruption budget protects all of its namespace.
-func (c *cluster) addBroken(b dump.Broken) {
+// node, a node stays unless whole ones alone count, and a disruption budget protects all of its namespace.
+func (c *cluster) addBroken(b dump.Broken, options *loadOptions) {
 	c.broken = append(c.broken, leftout.New(b.Kind, b.Namespace, b.Name, b.Err.Error()))
 	head := metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name, UID: b.UID}
 	switch {
@@ -31,7 +31,7 @@ func (c *cluster) addBroken(b dump.Broken) {
 		c.bound[b.NodeName]++
 		c.inPart.pods++
 	case b.Kind == "Node":
-		if node, ok := b.Object.(*v1.Node); ok {
+		if node, ok := b.Object.(*v1.Node); ok && !options.whole {
 			view.MarkNode(node)
 			_ = c.set(node)
 			c.inPart.nodes++
