@@ -185,7 +185,7 @@ func createBeside(name string) (*os.File, error) {
 
 // open connects to the engine, and has its calls written down if that is wanted, until this process ends.
 func (f *autoscalerFlags) open(settings *config.Configuration) (engine.Conn, error) {
-	conn, err := engine.OpenWith(settings.Engine,
+	conn, err := openEngine(settings.Engine,
 		&loadlinev1.EngineConfig{MaxQuestionBytes: int64(settings.MaxQuestionBytes),
 			SlackNamespace: settings.Slack.Namespace})
 	if err != nil || f.record == "" {

@@ -81,7 +81,7 @@ func TestWrongUsageExitsWith2(t *testing.T) {
 			"--expander-timeout", "4s"}, "at most 3.5s"},
 		{"RankPreset", []string{"gateway", "--expander-address", "127.0.0.1:1", "--tls-cert-file", "x",
 			"--tls-private-key-file", "y",
-			"--rank-preset", "strict"}, `preset: Unsupported value: "strict"`},
+			"--rank-preset", "strict"}, `--rank-preset: "strict" must be one of`},
 		{"CertificateWithoutHost", []string{"gateway", "certificate", "--host", ""}, "no host"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

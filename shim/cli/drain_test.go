@@ -25,7 +25,7 @@ func TestDrainRefuses(t *testing.T) {
 		{[]string{"drain", "-f", "testdata/drain.json", "--now", "yesterday"},
 			`--now "yesterday": must be a time such as 2026-02-17T09:00:00Z`},
 		{drainArgs("-o", "png"), `-o "png"`},
-		{drainArgs("--scale-down-utilization-threshold", "1.5"), "scaleDown.scaleDownUtilizationThreshold: 1.5"},
+		{drainArgs("--scale-down-utilization-threshold", "1.5"), "--scale-down-utilization-threshold: 1.5"},
 		{drainArgs("--groups", "testdata/none.yaml"), "testdata/none.yaml"},
 		{[]string{"why", "node/none", "-f", "testdata/drain.json"}, "node none is not in testdata/drain.json"},
 		{[]string{"why", "none", "-f", "testdata/drain.json"}, "pod default/none is not in testdata/drain.json"},

@@ -23,7 +23,7 @@ func (f *filterFlags) addTo(flags *pflag.FlagSet) {
 func (f *filterFlags) scheduler(ctx context.Context) (*filterconfig.Scheduler, error) {
 	scheduler, err := f.Scheduler()
 	if err != nil {
-		return nil, usageError{err}
+		return nil, usageError{config.AsFlag(&f.Filters, err)}
 	}
 	warnBeside(ctx, scheduler.Warnings...)
 	return scheduler, nil

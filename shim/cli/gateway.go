@@ -155,7 +155,7 @@ func (f *gatewayFlags) loadLine(counting policy.Policy) (*loadlinev1.LoadLine, b
 	line, err := policy.ReadLine(filters.MaxLimitsOverAllocatable, filters.LineNodeLabelPrefix,
 		filters.LineExemptNamespaces)
 	if err != nil {
-		return nil, false, usageError{err}
+		return nil, false, usageError{config.AsFlag(filters, err)}
 	}
 	if err := line.CheckCounting(counting); err != nil {
 		return nil, false, usageError{err}

@@ -200,7 +200,7 @@ func TestFiltersAsTheSchedulerHasThem(t *testing.T) {
 		}
 	}
 	if _, errs, code := run(t, "loadline", "", "drain", "-f", "testdata/plan.yaml",
-		"--upstream-defects=all"); code != exitUsage || !strings.Contains(errs, `"all" is not known`) {
+		"--upstream-defects=all"); code != exitUsage || !strings.Contains(errs, `--upstream-defects: "all" must be one of`) {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }

@@ -41,7 +41,7 @@ func (f *linesFlags) lines(counting policy.Policy) (out []*loadlinev1.LoadLine, 
 			err = line.CheckCounting(counting)
 		}
 		if err != nil {
-			return nil, usageError{err}
+			return nil, usageError{fmt.Errorf("--lines %s: %w", ratio, err)}
 		}
 		out = append(out, line.Proto(counting.Proto()))
 	}

@@ -86,7 +86,8 @@ func TestLoopOfARecording(t *testing.T) {
 		{"-f - --loop 2", "\n3 nodes, 7 pods, 2 of them pending.", 0},
 		{"-f - --loop 1", "\n1 node, 4 pods, 3 of them pending.", 0}, // as testdata/plan.yaml has
 		{"-f - --loop 3", "standard input: the recording holds no loop 3: its last one is 2", 1},
-		{"-f - --loop -1", "--loop -1: must be the number of a loop in a recording, which -f names", 2},
+		{"-f - --loop -1", `invalid argument "-1" for "--loop" flag: must be a whole number from 1`, 2},
+		{"-f - --loop 0", `invalid argument "0" for "--loop" flag: must be a whole number from 1`, 2},
 		{"-f ../../docs/shop.yaml --loop 1", "--loop 1: nothing that -f names is a recording", 2},
 		{"--loop 1", "--loop 1: must be the number of a loop in a recording, which -f names", 2},
 	} {

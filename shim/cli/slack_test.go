@@ -161,8 +161,8 @@ func TestSlackRefusesWrongFlags(t *testing.T) {
 		"--slack-basis all":                                       "must be requested or capacity",
 		"--slack-version 3":                                       "must be 1, 2a, 2b or pareto",
 		"--slack-granularity 0":                                   "must be between 1 and 1000",
-		"--extra-capacity-min-rate NaN":                           "extraCapacityMinRate: NaN",
-		"--extra-capacity-min-rate=-10%":                          "extraCapacityMinRate: -0.1",
+		"--extra-capacity-min-rate NaN":                           "--extra-capacity-min-rate: NaN",
+		"--extra-capacity-min-rate=-10%":                          "--extra-capacity-min-rate: -0.1",
 		"--extra-capacity-min-rate 100% --slack-basis capacity":   "no cluster is ever large enough",
 		"--extra-capacity-min-rate 10% -f testdata/proposal.json": "",
 	} {

@@ -7,9 +7,12 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -40,19 +43,30 @@ func addEngineFlag(flags *pflag.FlagSet, e *engineFlags) {
 }
 
 func (e engineFlags) open() (engine.Conn, error) {
-	conn, err := engine.OpenWith(e.address,
+	return openEngine(e.address,
 		&loadlinev1.EngineConfig{MaxQuestionBytes: e.maxQuestionBytes, SlackNamespace: e.slackNamespace})
+}
+
+// openEngine connects to an engine, of which each field that is set is a flag of the same name.
+func openEngine(address string, config *loadlinev1.EngineConfig) (engine.Conn, error) {
+	conn, err := engine.OpenWith(address, config)
 	if wrong := (*engine.AddressError)(nil); errors.As(err, &wrong) {
 		return nil, usageError{err}
 	}
-	return conn, err
+	if said, ok := status.FromError(err); ok && err != nil {
+		field, problem, _ := strings.Cut(said.Message(), ": ")
+		if config.ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(field)) != nil {
+			return nil, usagef("--%s: %s", strings.ReplaceAll(field, "_", "-"), problem)
+		}
+	}
+	return conn, engineError(err)
 }
 
 // sourceFlags say where a command finds the cluster: on an API server, or in a dump.
 type sourceFlags struct {
 	clusterFlags
 	files []string     // dumps
-	loop  int          // of a recording; 0: the last one
+	loop  loopNumber   // of a recording; 0: the last one
 	nodes nodeSelector // the nodes that the answer lists
 	// kept, if set, keeps what was read of the cluster for those who read it again.
 	kept *keptCluster
@@ -63,8 +77,27 @@ func addSourceFlags(flags *pflag.FlagSet, s *sourceFlags) {
 	flags.StringArrayVarP(&s.files, "filename", "f", nil, "dump of a cluster, as 'kubectl get nodes,pods -A -o json' "+
 		"prints it, or a recording that --record of plan or autoscaler writes, instead of a live one: a file, a folder of "+
 		"files or a URL, gzipped or not; - is standard input; may be repeated, for a cluster in several files")
-	flags.IntVar(&s.loop, "loop", 0, "loop of a recording that is read, from 1 (default: the last one)")
+	flags.Var(&s.loop, "loop", "loop of a recording that is read, from 1 (default: the last one)")
 }
+
+// loopNumber is a flag with the number of a loop, from 1; 0: it was not given.
+type loopNumber int
+
+// Set reads it.
+func (n *loopNumber) Set(text string) error {
+	number, err := strconv.Atoi(text)
+	if err != nil || number < 1 {
+		return errors.New("must be a whole number from 1")
+	}
+	*n = loopNumber(number)
+	return nil
+}
+
+// String returns it as it is given.
+func (n *loopNumber) String() string { return strconv.Itoa(int(*n)) }
+
+// Type names what the flag takes.
+func (n *loopNumber) Type() string { return "int" }
 
 // inquiry is what questions about a cluster have in common: where it is, which engine is asked, and the form of the
 // answer.
@@ -178,7 +211,7 @@ func (s *sourceFlags) defaultNamespace() string {
 // kinds that a live cluster is asked for, of those that planners look up; nil: all.
 func (s *sourceFlags) read(ctx context.Context, stdin io.Reader, handler dump.Handler,
 	kinds []string) (dump.Counts, error) {
-	if s.loop < 0 || s.loop > 0 && !s.fromFile() {
+	if s.loop > 0 && !s.fromFile() {
 		return dump.Counts{}, usagef("--loop %d: must be the number of a loop in a recording, which -f names", s.loop)
 	}
 	if s.fromFile() {
@@ -202,7 +235,7 @@ func (s *sourceFlags) read(ctx context.Context, stdin io.Reader, handler dump.Ha
 
 // readFiles is read of dumps.
 func (s *sourceFlags) readFiles(ctx context.Context, stdin io.Reader, handler dump.Handler) (dump.Counts, error) {
-	handler.Loop = s.loop
+	handler.Loop = int(s.loop)
 	counts, err := dump.ReadFiles(ctx, s.files, stdin, handler)
 	if err == nil && s.loop > 0 && counts.Loop == 0 {
 		err = usagef("--loop %d: nothing that -f names is a recording", s.loop)

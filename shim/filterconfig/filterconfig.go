@@ -76,7 +76,7 @@ func NeedsSelectors(fit *loadlinev1.FitOptions) bool {
 	})
 }
 
-// Read reads a configuration. Errors name the file, and the field in it.
+// Read reads a configuration. Errors name the file, and the field in it, or begin with the key of a setting.
 func Read(r Request) (*Scheduler, error) {
 	out := &Scheduler{Profiles: map[string]*Scoring{"": defaultScoring()}}
 	if r.File != "" {
@@ -101,12 +101,12 @@ func (s *Scheduler) setVersion(version string) error {
 	var major, minor int32
 	if n, err := fmt.Sscanf(version, "v%d.%d", &major, &minor); n != 2 || err != nil {
 		if n, err := fmt.Sscanf(version, "%d.%d", &major, &minor); n != 2 || err != nil {
-			return fmt.Errorf("version %q of Kubernetes: must be such as 1.37", version)
+			return fmt.Errorf("kubernetesVersion: %q must be such as 1.37", version)
 		}
 	}
 	if major != 1 || minor < firstMinor || minor > lastMinor {
-		return fmt.Errorf("version %q of Kubernetes: the filters of %s are known", version,
-			strings.Join(Releases(), " and "))
+		return fmt.Errorf("kubernetesVersion: %q must be one of %s, whose filters are known", version,
+			strings.Join(Releases(), ", "))
 	}
 	s.options().KubernetesMinor = minor
 	return nil
@@ -122,8 +122,7 @@ func (s *Scheduler) setDefects(defects []string) error {
 	reproduced := &loadlinev1.UpstreamDefects{}
 	for _, defect := range defects {
 		if defect != NamespaceSelectorSeesNoLabels {
-			return fmt.Errorf("upstream defect %q is not known: %s is, and %s", defect, NamespaceSelectorSeesNoLabels,
-				NoDefects)
+			return fmt.Errorf("upstreamDefects: %q must be one of %s", defect, strings.Join(Defects(), ", "))
 		}
 		reproduced.NamespaceSelectorSeesNoLabels = true
 	}

@@ -150,11 +150,11 @@ func TestDefectsAndVersion(t *testing.T) {
 		t.Errorf("got %v, error %v", got, err)
 	}
 	for says, request := range map[string]Request{
-		`"all" is not known`:             {Defects: []string{"all"}},
-		`"1.35" of Kubernetes`:           {Version: "1.35"},
-		`"new" of Kubernetes: must be`:   {Version: "new"},
-		"no such file":                   {File: "/does/not/exist"},
-		`"none" is not known: namespace`: {Defects: []string{"none", NamespaceSelectorSeesNoLabels}},
+		`upstreamDefects: "all" must be one of`:               {Defects: []string{"all"}},
+		`kubernetesVersion: "1.35" must be one of 1.36, 1.37`: {Version: "1.35"},
+		`kubernetesVersion: "new" must be such as`:            {Version: "new"},
+		"no such file":                           {File: "/does/not/exist"},
+		`upstreamDefects: "none" must be one of`: {Defects: []string{"none", NamespaceSelectorSeesNoLabels}},
 	} {
 		if _, err := Read(request); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("error %v, want %q in it", err, says)

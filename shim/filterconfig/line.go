@@ -60,7 +60,7 @@ func WithLine(options *loadlinev1.FitOptions, entries []string, labelPrefix stri
 	exempt []string) (*loadlinev1.FitOptions, error) {
 	line, err := policy.ReadLine(entries, labelPrefix, exempt)
 	if err != nil {
-		return nil, fmt.Errorf("load line: %w", err)
+		return nil, err
 	}
 	if !line.On() {
 		return options, nil

@@ -4,12 +4,15 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 type embedded struct {
 	Ratio float64 `json:"ratio"`
 }
+
+type times map[string]metav1.Duration
 
 type outer struct {
 	metav1.TypeMeta `json:",inline"`
@@ -18,6 +21,11 @@ type outer struct {
 		Kept     []struct {
 			*Named `json:",inline"`
 		} `json:"kept"`
+		Times  times              `json:"times"`
+		Size   *resource.Quantity `json:"size"`
+		Ranks  map[int]string     `json:"ranks"`
+		Count  int32
+		Switch *bool `json:"switch,omitempty"`
 	} `json:"section"`
 }
 
@@ -54,12 +62,22 @@ func TestDecodeStrictReadsOneDocument(t *testing.T) {
 	}
 }
 
-func TestErrorsNameKeysOnly(t *testing.T) {
+// An error names the value that cannot be decoded by the keys of the document alone, and says what it has to be.
+func TestErrorsNameKeysAndValues(t *testing.T) {
 	for text, want := range map[string]string{
-		"kind: 1":                      "kind: has to be a text",
-		"section: {ratio: x}":          "section.ratio: has to be a number",
-		"section: {kept: [{name: 1}]}": "section.kept.name: has to be a text",
-		"section: {kept: {}}":          "section.kept: has to be a list",
+		"[]":                           "has to be an object, and is a list",
+		"kind: 1":                      "kind: has to be a text, and is 1",
+		"section: 1":                   "section: has to be an object, and is 1",
+		"section: {ratio: x}":          `section.ratio: has to be a number, and is "x"`,
+		"section: {kept: [{name: 1}]}": "section.kept[0].name: has to be a text, and is 1",
+		"section: {kept: [{name: a}, {name: {}}]}": "section.kept[1].name: has to be a text, and is an object",
+		"section: {kept: {}}":                      "section.kept: has to be a list, and is an object",
+		"section: {Count: 5000000000}":             "section.Count: has to be a whole number of 32 bits, and is 5000000000",
+		"section: {switch: 'on'}":                  `section.switch: has to be true or false, and is "on"`,
+		"section: {times: {b: 1d, a: 5s}}":         `section.times.b: has to be a duration such as 1m30s, and is "1d"`,
+		"section: {times: {b: 10}}":                "section.times.b: has to be a duration such as 1m30s, and is 10",
+		"section: {size: 1GiB}":                    `section.size: "1GiB": quantities must match`,
+		"section: {ranks: {x: a}}":                 "section.ranks: an object: ",
 	} {
 		var into outer
 		if err := DecodeStrict([]byte(text), &into); err == nil || !strings.HasPrefix(err.Error(), want) {

@@ -3,6 +3,7 @@ package policy
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -42,7 +43,7 @@ func (r *Ratio) UnmarshalJSON(data []byte) error {
 	}
 	var number json.Number
 	if err := json.Unmarshal(data, &number); err != nil {
-		return fmt.Errorf("%s is no number", data)
+		return errors.New("must be a number")
 	}
 	*r = Ratio(number)
 	return nil
@@ -58,20 +59,24 @@ const (
 	maxExemptNamespaces = 1000
 )
 
-// ReadLine returns the line of entries such as cpu=3 and memory=1.5.
+// ReadLine returns the line of entries such as cpu=3 and memory=1.5. An error begins with the name of the first wrong
+// field.
 func ReadLine(entries []string, labelPrefix string, exempt []string) (Line, error) {
 	line := Line{LineNodeLabelPrefix: labelPrefix, LineExemptNamespaces: exempt}
 	for _, entry := range entries {
 		resource, ratio, ok := strings.Cut(entry, "=")
 		if _, twice := line.MaxLimitsOverAllocatable[resource]; !ok || twice {
-			return line, fmt.Errorf("load line %q: must be RESOURCE=RATIO, each resource once", entry)
+			return line, fmt.Errorf("maxLimitsOverAllocatable: %q must be RESOURCE=RATIO, each resource once", entry)
 		}
 		if line.MaxLimitsOverAllocatable == nil {
 			line.MaxLimitsOverAllocatable = map[string]Ratio{}
 		}
 		line.MaxLimitsOverAllocatable[resource] = Ratio(ratio)
 	}
-	return line, line.ValidateAt(nil).ToAggregate()
+	if errs := line.ValidateAt(nil); len(errs) > 0 {
+		return line, errs[0]
+	}
+	return line, nil
 }
 
 // On says whether there is a load line.

@@ -40,7 +40,7 @@ func TestLineRefuses(t *testing.T) {
 		{"maxLimitsOverAllocatable: {cpu: '1e2'}", "[0.1, 1000]"},
 		{"maxLimitsOverAllocatable: {cpu: -1}", "[0.1, 1000]"},
 		{"maxLimitsOverAllocatable: {cpu: ''}", "[0.1, 1000]"},
-		{"maxLimitsOverAllocatable: {cpu: true}", "no number"},
+		{"maxLimitsOverAllocatable: {cpu: true}", "cpu: true: must be a number"},
 		{"maxLimitsOverAllocatable: {cpu: 1}\nlineNodeLabelPrefix: a/b", "lineNodeLabelPrefix"},
 		{"maxLimitsOverAllocatable: {cpu: 1}\nlineExemptNamespaces: [A]", "lineExemptNamespaces[0]"},
 		{"lineExemptNamespaces: [a]", "do nothing"},

@@ -5,8 +5,6 @@
 package policy
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 
@@ -130,30 +128,7 @@ func DecodeStrict(data []byte, into any) error {
 	}
 	strict, err := kjson.UnmarshalStrict(document, into)
 	if err != nil {
-		return readable(err, reflect.TypeOf(into))
+		return readable(err, document, reflect.TypeOf(into))
 	}
 	return utilerrors.NewAggregate(strict)
-}
-
-// readable names the field of a value of the wrong type and what it has to be, where encoding/json names types of Go.
-// The value was to be decoded into this type.
-func readable(err error, into reflect.Type) error {
-	var wrong *json.UnmarshalTypeError
-	if !errors.As(err, &wrong) || wrong.Field == "" {
-		return err
-	}
-	kind := "an object"
-	switch wrong.Type.Kind() {
-	case reflect.String:
-		kind = "a text"
-	case reflect.Bool:
-		kind = "true or false"
-	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint32, reflect.Uint64:
-		kind = fmt.Sprintf("a whole number of %d bits", wrong.Type.Bits())
-	case reflect.Float32, reflect.Float64:
-		kind = "a number"
-	case reflect.Slice, reflect.Array:
-		kind = "a list"
-	}
-	return fmt.Errorf("%s: has to be %s, and is a %s", keysOf(into, wrong.Field), kind, wrong.Value)
 }

@@ -148,7 +148,7 @@ func TestParseRefuses(t *testing.T) {
 		{"UnknownNestedField", `resources: [{name: cpu, weight: 1}]`, `unknown field "resources[0].name"`},
 		{"LetterCase", `Preset: strict`, `unknown field "Preset"`},
 		{"RepeatedField", "preset: strict\npreset: kep217", `"preset" already set`},
-		{"NotAnObject", `[1]`, `cannot unmarshal array`},
+		{"NotAnObject", `[1]`, `has to be an object, and is a list`},
 		{"Preset", `preset: KEP217`, `preset: Unsupported value: "KEP217": supported values: "strict", "kep217"`},
 		{"Arithmetic", `arithmetic: Exact`,
 			`arithmetic: Unsupported value: "Exact": supported values: "FixedPoint", "Truncating"`},

@@ -54,7 +54,7 @@ func TestDecodeArgsRefuses(t *testing.T) {
 			`apiVersion: Unsupported value: "kubescheduler.config.k8s.io"`},
 		{"TimeoutZero", `{"timeout": "0s"}`, `timeout: Invalid value: "0s": must be 1ms to 1s`},
 		{"TimeoutLong", `{"timeout": "2s"}`, `timeout: Invalid value: "2s": must be 1ms to 1s`},
-		{"TimeoutWord", `{"timeout": "soon"}`, `invalid duration "soon"`},
+		{"TimeoutWord", `{"timeout": "soon"}`, `timeout: has to be a duration such as 1m30s, and is "soon"`},
 		{"View", `{"view": "Big View"}`, `view: Invalid value: "Big View"`},
 		{"Weight", `{"resources": [{"resource": "cpu", "weight": 0}]}`, `resources[0].weight: Invalid value: 0`},
 		{"Truncated", `{"view": "`, `NodeResourcesLimitAwareArgs: `},

@@ -116,7 +116,7 @@ func (f *Filters) check() error {
 	without := *f
 	without.SchedulerConfig = ""
 	if _, err := without.Scheduler(); err != nil {
-		return fmt.Errorf("filters: %w", err)
+		return fmt.Errorf("filters.%w", err)
 	}
 	return nil
 }
@@ -243,8 +243,7 @@ func (c *Configuration) Check() error {
 func (c *Configuration) checkUpstreamNamespaces() error {
 	for _, namespace := range c.UpstreamNamespaces {
 		if problems := validation.IsDNS1123Label(namespace); len(problems) > 0 {
-			return fmt.Errorf("clusterAutoscalerNamespaces (--cluster-autoscaler-namespace): %q is no name of a namespace: %s",
-				namespace, problems[0])
+			return fmt.Errorf("clusterAutoscalerNamespaces: %q is no name of a namespace: %s", namespace, problems[0])
 		}
 	}
 	return nil
@@ -272,8 +271,8 @@ func (c *Configuration) onlySlack() bool { return slices.Equal(c.Decisions, []st
 
 func (c *Configuration) checkDecisions() error {
 	for _, decision := range c.Decisions {
-		if !slices.Contains(AllDecisions, decision) {
-			return fmt.Errorf("decisions: %q must be one of %s", decision, strings.Join(AllDecisions, ", "))
+		if err := oneOf("decisions", decision, AllDecisions); err != nil {
+			return err
 		}
 	}
 	if c.Decides(DownscaleOrderDecision) && !c.Decides(ScaleDownDecision) {

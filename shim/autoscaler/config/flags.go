@@ -159,7 +159,7 @@ func (f *Flags) Configuration(file string) (c Configuration, warning string, err
 		}
 	}
 	warnings = append(warnings, f.unusedByProvider(&c)...)
-	return c, strings.Join(warnings, "\n"), naming(file, wrong, c.Check())
+	return c, strings.Join(warnings, "\n"), f.naming(file, wrong, c.Check())
 }
 
 // Question returns the same for a command that asks a question: it acts on nothing, so that no provider is needed.
@@ -168,15 +168,19 @@ func (f *Flags) Question(file string) (Configuration, error) {
 	if c.Mode == Act {
 		c.Mode = Observe
 	}
-	return c, cmp.Or(err, naming(file, wrong, c.Check()))
+	return c, cmp.Or(err, f.naming(file, wrong, c.Check()))
 }
 
-// naming returns an error of Check that names the file, if what is wrong with that is the same.
-func naming(file string, wrong, err error) error {
-	if err == nil || wrong == nil || err.Error() != wrong.Error() {
-		return err
+// naming returns an error of Check that names the file, if what is wrong with that is the same, else the flag that the
+// setting was given by, if it was.
+func (f *Flags) naming(file string, wrong, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case wrong != nil && err.Error() == wrong.Error():
+		return fmt.Errorf("%s: %w", file, err)
 	}
-	return fmt.Errorf("%s: %w", file, err)
+	return asFlag(settingsOf(&f.values, ""), err, f.givenAs)
 }
 
 // merged returns the base, overridden by the file and by the flags that were given; and what is wrong with the file

@@ -146,7 +146,7 @@ func (s *ScaleUp) check() error {
 			return fmt.Errorf("scaleUp.bypassedSchedulerNames: %q is not among allowedSchedulerNames", name)
 		}
 	}
-	return cmp.Or(s.StartupTaints.Check(), s.Balancing.check(), s.Pricing.check(), checkStrategies(s.Strategies))
+	return cmp.Or(s.StartupTaints.Check(), s.Balancing.check(), s.Pricing.check(), s.GroupChoice.check())
 }
 
 // Allows says whether pods of a scheduler make groups grow.
@@ -163,15 +163,17 @@ func checkSchedulers(path string, names []string) error {
 	return nil
 }
 
-// checkStrategies finds what is wrong with strategies without the files of a ranking.
-func checkStrategies(strategies []string) error {
-	if len(strategies) == 0 {
-		return nil
+// check finds what is wrong without the files of a ranking.
+func (s *GroupChoice) check() error {
+	if s.RankPreset != "" {
+		if err := oneOf("scaleUp.rankPreset", s.RankPreset, ranking.Presets()); err != nil {
+			return err
+		}
 	}
-	p := ranking.Default()
-	p.Strategies = strategies
-	if err := p.Validate(); err != nil {
-		return fmt.Errorf("scaleUp: %w", err)
+	for _, strategy := range s.Strategies {
+		if err := oneOf("scaleUp.strategies", strategy, ranking.Strategies()); err != nil {
+			return err
+		}
 	}
 	return nil
 }

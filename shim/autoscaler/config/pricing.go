@@ -25,7 +25,14 @@ type Pricing struct {
 	PreferredNode     string   `json:"preferredNode" help:"CPU:MEMORY of that node, such as 8:32Gi, in place of a table; only where groups are ranked"`
 }
 
-func (p *Pricing) check() error { return p.applyTo(ranking.Default(), true) }
+func (p *Pricing) check() error {
+	if p.PreferredTable != "" {
+		if err := oneOf("scaleUp.pricing.preferredTable", p.PreferredTable, ranking.PreferredTables()); err != nil {
+			return err
+		}
+	}
+	return p.applyTo(ranking.Default(), true)
+}
 
 func (p *Pricing) interruptionRisks() (map[string]float64, error) {
 	risks := map[string]float64{}
@@ -114,8 +121,11 @@ func (s *Balancing) check() error {
 	if len(s.BalancingLabels) > 0 && len(s.BalancingIgnoreLabels) > 0 {
 		return errors.New("scaleUp.balancingLabels: decide alone, so that balancingIgnoreLabels have no effect")
 	}
-	if slices.Contains(slices.Concat(s.BalancingLabels, s.BalancingIgnoreLabels), "") {
-		return errors.New("scaleUp.balancingLabels and balancingIgnoreLabels: no label may be empty")
+	if slices.Contains(s.BalancingLabels, "") {
+		return errors.New("scaleUp.balancingLabels: no label may be empty")
+	}
+	if slices.Contains(s.BalancingIgnoreLabels, "") {
+		return errors.New("scaleUp.balancingIgnoreLabels: no label may be empty")
 	}
 	return nil
 }

@@ -171,23 +171,27 @@ const (
 
 // Totals returns coresTotal and memoryTotal.
 func (s *RemovalLimits) Totals() (t Totals, err error) {
-	if t.MinCores, t.MaxCores, err = bounds(s.CoresTotal, mostCores); err != nil {
+	const form = "MIN:MAX"
+	if t.MinCores, t.MaxCores, err = bounds(s.CoresTotal, s.CoresTotal, form, mostCores); err != nil {
 		return Totals{}, fmt.Errorf("scaleDown.coresTotal: %w", err)
 	}
-	if t.MinBytes, t.MaxBytes, err = bounds(s.MemoryTotal, mostGigabytes); err != nil {
-		return Totals{}, fmt.Errorf("scaleDown.memoryTotal, in gigabytes: %w", err)
+	if t.MinBytes, t.MaxBytes, err = bounds(s.MemoryTotal, s.MemoryTotal, form, mostGigabytes); err != nil {
+		return Totals{}, fmt.Errorf("scaleDown.memoryTotal (gigabytes): %w", err)
 	}
 	t.MinBytes, t.MaxBytes = t.MinBytes<<30, t.MaxBytes<<30
 	return t, nil
 }
 
-// bounds reads MIN:MAX. A maximum above `most` means none.
-func bounds(text string, most int64) (low, high int64, err error) {
+// bounds reads the MIN:MAX of an entry of this form. A maximum above `most` means none.
+func bounds(entry, text, form string, most int64) (low, high int64, err error) {
 	left, right, ok := strings.Cut(text, ":")
 	low, err1 := strconv.ParseInt(left, 10, 64)
 	high, err2 := strconv.ParseInt(right, 10, 64)
-	if !ok || err1 != nil || err2 != nil || low < 0 || high < low || low > most {
-		return 0, 0, fmt.Errorf("%q: must be MIN:MAX, at most %d", text, most)
+	switch {
+	case !ok || err1 != nil || err2 != nil || low < 0 || low > most:
+		return 0, 0, fmt.Errorf("%q: must be %s, at most %d", entry, form, most)
+	case high < low:
+		return 0, 0, fmt.Errorf("%q: MIN exceeds MAX", entry)
 	}
 	return low, min(high, most), nil
 }
@@ -196,9 +200,12 @@ func bounds(text string, most int64) (low, high int64, err error) {
 func (s *RemovalLimits) GPUTotals() (least, most []*loadlinev1.GpuCount, err error) {
 	for _, entry := range s.GPUTotal {
 		kind, rest, _ := strings.Cut(entry, ":")
-		low, high, err := bounds(rest, mostCores)
-		if kind == "" || err != nil {
-			return nil, nil, fmt.Errorf("scaleDown.gpuTotal: %q: must be TYPE:MIN:MAX, at most %d", entry, mostCores)
+		if kind == "" {
+			rest = ""
+		}
+		low, high, err := bounds(entry, rest, "TYPE:MIN:MAX", mostCores)
+		if err != nil {
+			return nil, nil, fmt.Errorf("scaleDown.gpuTotal: %w", err)
 		}
 		if low > 0 {
 			least = append(least, &loadlinev1.GpuCount{GpuType: kind, Gpus: low})

@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -115,6 +116,14 @@ func limit(text string, without float64) float64 {
 	return number
 }
 
+// oneOf returns an error unless a setting is one of these words.
+func oneOf(path, word string, words []string) error {
+	if slices.Contains(words, word) {
+		return nil
+	}
+	return fmt.Errorf("%s: %q must be one of %s", path, word, strings.Join(words, ", "))
+}
+
 // readEach reads the entries of a setting. An error of `read` names the entry.
 func readEach[T any](path string, entries []string, read func(string) (T, error)) (all []T, err error) {
 	for _, entry := range entries {
@@ -125,6 +134,23 @@ func readEach[T any](path string, entries []string, read func(string) (T, error)
 		all = append(all, one)
 	}
 	return all, nil
+}
+
+// asFlag returns an error that begins with the path of one of these settings with the name of its flag in the place of
+// the path. `flagOf` returns the flag that a setting was given by; empty: by none.
+func asFlag(settings []setting, err error, flagOf func(setting) string) error {
+	for _, s := range settings {
+		rest, is := strings.CutPrefix(err.Error(), s.path)
+		if flag := flagOf(s); is && flag != "" && strings.IndexAny(rest, ": [") == 0 {
+			return fmt.Errorf("--%s%s", flag, rest)
+		}
+	}
+	return err
+}
+
+// AsFlag does the same for a section whose settings have all been given by flags; see AddFlagsTo.
+func AsFlag(section any, err error) error {
+	return asFlag(settingsOf(section, ""), err, func(s setting) string { return s.flag })
 }
 
 // once returns an error if two entries of a setting have the same key.

@@ -51,6 +51,8 @@ func (f *Flags) givenAs(s setting) string {
 		return s.flag
 	case s.path == "scaleDown.maxScaleDownParallelism" && f.set.Changed("max-empty-bulk-delete"):
 		return "max-empty-bulk-delete"
+	case s.path == "scaleUp.strategies" && f.set.Changed("expander"):
+		return "expander"
 	}
 	return ""
 }
