@@ -29,7 +29,7 @@ func TestBoundsAreThoseOfTheEngine(t *testing.T) {
 		"kMaxFleetTimeMs":    {"plugin/convert/fleet.h", mostFleetTime},
 		"kMaxDrainTime":      {"plugin/convert/drain_state.h", mostTime},
 		"kMaxNameLength":     {"plugin/convert/text.h", cloud.MostNameBytes},
-		"kMostUpcomingNodes": {"core/loop/plan_loop.h", mostUpcoming},
+		"kMostUpcomingNodes": {"core/grow/loop_problem.h", mostUpcoming},
 	} {
 		text, err := os.ReadFile("../../../" + c.file)
 		if err != nil {
