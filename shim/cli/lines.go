@@ -51,7 +51,7 @@ func (f *linesFlags) lines(counting policy.Policy) (out []*loadlinev1.LoadLine, 
 // startupTaints returns the taints of nodes that are starting, which play no part when pods arrive.
 func (f *linesFlags) startupTaints() (*loadlinev1.StartupTaints, error) {
 	if err := f.taints.Check(); err != nil {
-		return nil, usageError{err}
+		return nil, usageError{config.AsFlag(&f.taints, err)}
 	}
 	return f.taints.Proto(), nil
 }

@@ -306,7 +306,7 @@ func TestABillKnowsTheStartupTaintsOfTheCluster(t *testing.T) {
 		}
 	}
 	_, errs, code := run(t, "loadline", "", "bill", "-f", file, "--startup-taint", "no key")
-	if code != 2 || !strings.Contains(errs, "--startup-taint \"no key\"") {
+	if code != 2 || !strings.Contains(errs, `--startup-taint: "no key"`) {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }

@@ -129,7 +129,7 @@ func TestNamesOfStartupTaintsAreChecked(t *testing.T) {
 	for _, command := range []string{"plan", "rank", "slack"} {
 		_, errs, code := run(t, "loadline", "", command, "-f", "testdata/plan.yaml", "--groups", "testdata/plan-groups.yaml",
 			"--startup-taint", "a b")
-		if code != 2 || !strings.Contains(errs, `--startup-taint "a b": is not the key of a taint`) {
+		if code != 2 || !strings.Contains(errs, `--startup-taint: "a b" is not the key of a taint`) {
 			t.Errorf("%s: exit %d: %s", command, code, errs)
 		}
 	}

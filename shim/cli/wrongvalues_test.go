@@ -18,14 +18,16 @@ func TestErrorsOfTheEngineNameFlags(t *testing.T) {
 
 // Flags of commands without a configuration are named as well.
 func TestErrorsOfFiltersNameFlags(t *testing.T) {
-	for flag, want := range map[string]string{
+	for flags, want := range map[string]string{
 		"--kubernetes-version=1.12":         `error: --kubernetes-version: "1.12" must be one of 1.36, 1.37`,
 		"--max-limits-over-allocatable=cpu": `error: --max-limits-over-allocatable: "cpu" must be RESOURCE=RATIO`,
+		"--lines=1 --startup-taint=a/b/c":   `error: --startup-taint: "a/b/c" is not the key of a taint: `,
 		"--lines=0":                         "error: --lines 0: maxLimitsOverAllocatable[memory]: ",
 	} {
-		_, errs, code := run(t, "loadline", "", "top", "-f", "testdata/plan.yaml", flag)
+		_, errs, code := run(t, "loadline", "",
+			append([]string{"top", "-f", "testdata/plan.yaml"}, strings.Fields(flags)...)...)
 		if code != 2 || !strings.HasPrefix(errs, want) {
-			t.Errorf("%s: exit %d, %s", flag, code, errs)
+			t.Errorf("%s: exit %d, %s", flags, code, errs)
 		}
 	}
 }

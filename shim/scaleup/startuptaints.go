@@ -22,9 +22,9 @@ type StartupTaints struct {
 
 // taintFlag is a field with its tags.
 type taintFlag struct {
-	keys   *[]string
-	name   string
-	begins bool // the keys of taints only begin with these
+	keys       *[]string
+	path, name string // the key of the field, and the flag
+	begins     bool   // the keys of taints only begin with these
 }
 
 func (t *StartupTaints) flags() (all []taintFlag) {
@@ -32,12 +32,13 @@ func (t *StartupTaints) flags() (all []taintFlag) {
 	for i := range fields.NumField() {
 		tag := fields.Type().Field(i).Tag
 		keys := fields.Field(i).Addr().Interface().(*[]string)
-		all = append(all, taintFlag{keys, tag.Get("flag"), keys == &t.StartupTaintPrefixes})
+		all = append(all, taintFlag{keys, tag.Get("json"), tag.Get("flag"), keys == &t.StartupTaintPrefixes})
 	}
 	return all
 }
 
-// Check says which of the names cannot be the key of a taint, or the beginning of one.
+// Check says which of the names cannot be the key of a taint, or the beginning of one. An error begins with the key of
+// the field.
 func (t *StartupTaints) Check() error {
 	for _, flag := range t.flags() {
 		for _, key := range *flag.keys {
@@ -46,7 +47,7 @@ func (t *StartupTaints) Check() error {
 				what = "the beginning of " + what
 			}
 			if problem := flag.problemOf(key); problem != "" {
-				return fmt.Errorf("--%s %q: is not %s: %s", flag.name, key, what, problem)
+				return fmt.Errorf("%s: %q is not %s: %s", flag.path, key, what, problem)
 			}
 		}
 	}

@@ -79,25 +79,26 @@ var (
 func Bases() []string    { return slices.Sorted(maps.Keys(bases)) }
 func Versions() []string { return slices.Sorted(maps.Keys(versions)) }
 
-// Proto returns the policy as the engine takes it, which knows how large numbers may be. An error names the flag.
+// Proto returns the policy as the engine takes it, which knows how large numbers may be. An error begins with the key
+// of the field.
 func (p *Policy) Proto() (*loadlinev1.SlackPolicy, error) {
 	rate, err := parseShare(p.ExtraCapacityMinRate)
 	if err != nil {
-		return nil, fmt.Errorf("--extra-capacity-min-rate %q: must be a number such as 0.1, or a percentage such "+
+		return nil, fmt.Errorf("extraCapacityMinRate: %q must be a number such as 0.1, or a percentage such "+
 			"as 10%%", p.ExtraCapacityMinRate)
 	}
 	policy := &loadlinev1.SlackPolicy{ExtraCapacityMinRate: proto.Float64(rate), Granularity: int32(p.Granularity),
 		MaxPlaceholders: int32(p.MaxPlaceholders)}
 	var known bool
 	if policy.Basis, known = bases[p.Basis]; !known {
-		return nil, fmt.Errorf("--slack-basis %q: must be requested or capacity", p.Basis)
+		return nil, fmt.Errorf("basis: %q must be requested or capacity", p.Basis)
 	}
 	if policy.Reserve, known = versions[p.Version]; !known {
-		return nil, fmt.Errorf("--slack-version %q: must be 1, 2a, 2b or pareto", p.Version)
+		return nil, fmt.Errorf("version: %q must be 1, 2a, 2b or pareto", p.Version)
 	}
 	if p.Granularity < 1 || p.Granularity > math.MaxInt32 || p.MaxPlaceholders < 1 ||
 		p.MaxPlaceholders > math.MaxInt32 {
-		return nil, fmt.Errorf("--slack-granularity %d, --max-placeholders %d: must be at least 1",
+		return nil, fmt.Errorf("granularity: %d, and maxPlaceholders: %d must be at least 1",
 			p.Granularity, p.MaxPlaceholders)
 	}
 	return policy, p.limits(policy)
@@ -110,30 +111,30 @@ func (p *Policy) limits(policy *loadlinev1.SlackPolicy) error {
 		policy.BoundByPods = proto.Bool(p.BoundByPods == "true")
 	case "", "auto":
 	default:
-		return fmt.Errorf("--slack-bound-by-pods %q: must be true, false or auto", p.BoundByPods)
+		return fmt.Errorf("boundByPods: %q must be true, false or auto", p.BoundByPods)
 	}
 	tolerance, err := parseShare(cmp.Or(p.SizeTolerance, "25%"))
 	if err != nil {
-		return fmt.Errorf("--slack-size-tolerance %q: must be a number such as 0.25, or a percentage such as 25%%",
+		return fmt.Errorf("sizeTolerance: %q must be a number such as 0.25, or a percentage such as 25%%",
 			p.SizeTolerance)
 	}
 	policy.SizeTolerance = proto.Float64(tolerance)
 	if p.MaxCopies < 1 || p.MaxCopies > math.MaxInt32 || p.MaxCopiesPerNamespace < 1 ||
 		p.MaxCopiesPerNamespace > math.MaxInt32 {
-		return fmt.Errorf("--slack-max-copies %d, --slack-max-copies-per-namespace %d: must be at least 1",
+		return fmt.Errorf("maxCopies: %d, and maxCopiesPerNamespace: %d must be at least 1",
 			p.MaxCopies, p.MaxCopiesPerNamespace)
 	}
 	policy.MaxCopies, policy.MaxCopiesPerNamespace = int32(p.MaxCopies), int32(p.MaxCopiesPerNamespace)
 	for _, amount := range []struct {
-		flag, text string
-		cpu        bool
-		to         **int64
-	}{{"slack-max-extra-cpu", p.MaxExtraCPU, true, &policy.MaxExtraMilliCpu},
-		{"slack-max-extra-memory", p.MaxExtraMemory, false, &policy.MaxExtraMemoryBytes},
-		{"slack-max-copies-cpu", p.MaxCopiesCPU, true, &policy.MaxCopiesMilliCpuPerNamespace},
-		{"slack-max-copies-memory", p.MaxCopiesMemory, false, &policy.MaxCopiesMemoryBytesPerNamespace}} {
+		key, text string
+		cpu       bool
+		to        **int64
+	}{{"maxExtraCPU", p.MaxExtraCPU, true, &policy.MaxExtraMilliCpu},
+		{"maxExtraMemory", p.MaxExtraMemory, false, &policy.MaxExtraMemoryBytes},
+		{"maxCopiesCPU", p.MaxCopiesCPU, true, &policy.MaxCopiesMilliCpuPerNamespace},
+		{"maxCopiesMemory", p.MaxCopiesMemory, false, &policy.MaxCopiesMemoryBytesPerNamespace}} {
 		if *amount.to, err = parseAmount(amount.text, amount.cpu); err != nil {
-			return fmt.Errorf("--%s %q: %w", amount.flag, amount.text, err)
+			return fmt.Errorf("%s: %q %w", amount.key, amount.text, err)
 		}
 	}
 	policy.ClassLabels, policy.BuyExtendedResources, policy.CommonResources = p.ClassLabels, p.BuyExtendedResources,
@@ -141,14 +142,14 @@ func (p *Policy) limits(policy *loadlinev1.SlackPolicy) error {
 	for _, text := range p.Classes {
 		rule, err := ParseClassRule(text)
 		if err != nil {
-			return fmt.Errorf("--slack-class %q: %w", text, err)
+			return fmt.Errorf("classes: %q: %w", text, err)
 		}
 		policy.ClassRules = append(policy.ClassRules, rule)
 	}
 	for _, text := range p.Groups {
 		rule, err := ParseGroupRule(text)
 		if err != nil {
-			return fmt.Errorf("--slack-group %q: %w", text, err)
+			return fmt.Errorf("groups: %q: %w", text, err)
 		}
 		policy.GroupRules = append(policy.GroupRules, rule)
 	}

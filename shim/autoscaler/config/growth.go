@@ -146,7 +146,10 @@ func (s *ScaleUp) check() error {
 			return fmt.Errorf("scaleUp.bypassedSchedulerNames: %q is not among allowedSchedulerNames", name)
 		}
 	}
-	return cmp.Or(s.StartupTaints.Check(), s.Balancing.check(), s.Pricing.check(), s.GroupChoice.check())
+	if err := s.StartupTaints.Check(); err != nil {
+		return fmt.Errorf("scaleUp.%w", err)
+	}
+	return cmp.Or(s.Balancing.check(), s.Pricing.check(), s.GroupChoice.check())
 }
 
 // Allows says whether pods of a scheduler make groups grow.
@@ -264,7 +267,7 @@ func defaultSlack() Slack {
 func (s *Slack) check() error {
 	proto, err := s.Proto()
 	if err != nil {
-		return fmt.Errorf("slack: %w", err)
+		return fmt.Errorf("slack.%w", err)
 	}
 	rate, tolerance := proto.GetExtraCapacityMinRate(), proto.GetSizeTolerance()
 	if err := cmp.Or(inRange("slack.extraCapacityMinRate", rate, "0:1000"),
