@@ -4,7 +4,6 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
-#include "core/cluster/node_model.h"
 
 namespace loadline {
 namespace {
@@ -43,7 +42,7 @@ std::vector<uint64_t> DevicesOfGroup(const std::vector<uint64_t>& known, const F
     const int64_t without = grown_up - counts.second;
     if (counts.first > without) {
       devices.insert(device);
-    } else if (counts.first == 0 && without >= int64_t{kShowNoDevice}) {  // whatever the cloud says
+    } else if (counts.first == 0 && without > 0) {  // whatever the cloud says: its nodes have had the time
       devices.erase(device);
     }
   }

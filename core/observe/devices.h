@@ -13,7 +13,7 @@ namespace loadline {
 inline constexpr size_t kMostDevices = 8;
 
 // Returns what new nodes of a group come to offer, in order: what the cloud says, unless no node shows it
-// though several have had their time to start, and what more than half of its nodes offer that count. A node
+// though some have had their time to start, and what more than half of its nodes offer that count. A node
 // that lacks a device counts only once it has had its time. While no node of the group has, what was `known`
 // stays known.
 std::vector<uint64_t> DevicesOfGroup(const std::vector<uint64_t>& known, const FleetGroup& group,

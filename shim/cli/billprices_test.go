@@ -240,7 +240,7 @@ func TestScenarioHasTheFactorOfSpotNodes(t *testing.T) {
 		}
 	}
 	if _, errs, code := run(t, "loadline", "", "scenario", "-f", "x", "--spot-factor", "2"); code != 2 ||
-		!strings.Contains(errs, "scaleUp.pricing.spotFactor: 2") {
+		!strings.Contains(errs, "--spot-factor: 2") {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }

@@ -25,7 +25,7 @@ items:
         containers: [{name: a, image: x, resources: {requests: {cpu: 200m}}}]
 - apiVersion: v1
   kind: Node
-  metadata: {name: n1, labels: {pool: small}}
+  metadata: {name: n1, labels: {pool: small, kubernetes.io/os: linux, kubernetes.io/arch: amd64}}
   status:
     allocatable: {cpu: '1', memory: 8Gi, pods: '10'}
     capacity: {cpu: '1', memory: 8Gi, pods: '10'}

@@ -272,6 +272,35 @@ TEST_F(DerivedGroupsTest, NamesOfNodesDecideNothing) {
   EXPECT_THAT(names, UnorderedElementsAre("m", "m/disk=hdd", "m/disk=ssd", "m/windows", "m/3900m-cpu-15Gi"));
 }
 
+// k3s and RKE2 name themselves where others name a type, and GCE attaches GPUs to machines of one type.
+TEST_F(DerivedGroupsTest, ATypeThatDoesNotSayTheMachineIsNoType) {
+  const auto add = [&](const std::string& name, const std::string& type, int64_t milli_cpu, int64_t gpus) {
+    FitNode node = Node(name, {{kType, type}});
+    node.allocatable = {{"cpu", milli_cpu}, {"memory", 16 * kGiB}, {"pods", 58}};
+    if (gpus > 0) node.allocatable.push_back({"nvidia.com/gpu", gpus});
+    cluster_.Add(node);
+  };
+  add("a", "k3s", 4000, 0);
+  add("b", "k3s", 32000, 0);
+  add("c", "rke2", 4000, 1);
+  add("d", "n1-standard-8", 8000, 0);
+  add("e", "n1-standard-8", 8000, 4);
+  add("f", "p3.2xlarge", 8000, 1);
+  EXPECT_THAT(Names(), UnorderedElementsAre("4-cpu-16Gi", "32-cpu-16Gi", "4-cpu-16Gi/1-nvidia.com/gpu",
+                                            "n1-standard-8", "n1-standard-8/4-nvidia.com/gpu", "p3.2xlarge"));
+}
+
+// One GPU in seven slices: a device plugin offers no whole one.
+TEST_F(DerivedGroupsTest, SlicesOfGpusTellMachinesApart) {
+  for (const int64_t slices : {0, 7}) {
+    FitNode node = Node(slices > 0 ? "a" : "b", {});
+    node.allocatable = {{"cpu", 4000}, {"memory", 16 * kGiB}, {"pods", 58}};
+    if (slices > 0) node.allocatable.push_back({"nvidia.com/mig-1g.5gb", slices});
+    cluster_.Add(node);
+  }
+  EXPECT_THAT(Names(), UnorderedElementsAre("4-cpu-16Gi", "4-cpu-16Gi/7-nvidia.com/mig-1g.5gb"));
+}
+
 TEST_F(DerivedGroupsTest, GroupsOfTheSameNameAreNumbered) {
   Add("a", {{"pool", "m"}, {kType, "n"}});
   Add("b", {{kType, "m"}, {kZone, "n"}});
@@ -287,8 +316,8 @@ TEST_F(DerivedGroupsTest, ANewNodeHasWhatMostShare) {
   small.traits.stated_price = "0.5";
   cluster_.Add(small);
   const NodeToCome made = NewNodeOf(cluster_.state(), {Slot{0}, Slot{1}, Slot{2}, Slot{3}}, startup_taints_);
-  EXPECT_EQ(made.model.shape.labels, Labels(std::vector<Label>{{"image", "2"}, {kType, "m"}}))
-      << "of a label with several values the most frequent one; one of four has a team";
+  EXPECT_EQ(made.model.shape.labels, Labels(std::vector<Label>{{"image", kOneOfSeveral}, {kType, "m"}}))
+      << "half of them are of image 2; one of four has a team";
   EXPECT_TRUE(made.model.shape.taints.empty());
   EXPECT_EQ(made.model.shape.allocatable.Get(kCpu), 3'800) << "the least";
   EXPECT_EQ(made.model.shape.allocatable.size(), 3u) << "one of four has an FPGA";
