@@ -64,7 +64,8 @@ struct MoveUnderWay {
   friend bool operator==(const MoveUnderWay&, const MoveUnderWay&) = default;
 };
 
-// An old node of moves that were given up, one after the other.
+// An old node of moves that were given up, one after the other. It is forgotten if no move removes it for
+// kMostGivenUpMs after it could be tried again: others may go first, and a move may take hours to fail.
 struct GivenUpMoves {
   int64_t count = 0;  // >= 1
   int64_t last_ms = 0;

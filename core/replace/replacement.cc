@@ -228,9 +228,11 @@ void FollowMoves(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* bud
   for (const auto& [node, since_ms] : policy.resting_since_ms) {
     if (policy.now_ms - since_ms < policy.rest_ms) plan->resting_since_ms[node] = since_ms;
   }
-  // A node that could have been tried again for as long as it was left alone begins anew.
+  absl::flat_hash_set<uint64_t> tried_again;
+  for (const MoveUnderWay& move : policy.moves) tried_again.insert(move.remove.begin(), move.remove.end());
   for (const auto& [node, moves] : policy.given_up) {
-    if (policy.now_ms - moves.last_ms < 2 * RestAfter(policy, moves)) plan->given_up[node] = moves;
+    const int64_t until_ms = moves.last_ms + RestAfter(policy, moves) + kMostGivenUpMs;
+    if (policy.now_ms < until_ms || tried_again.contains(node)) plan->given_up[node] = moves;
   }
   if (problem.decisions.replace) {
     const double payback_hours = policy.options.payback_hours;

@@ -64,8 +64,32 @@ TEST_F(MoveEndTest, AMoveThatIsGivenUpAgainIsTriedAfterTwiceAsLong) {
     problem_.groups[GroupIndex{1}].target = 0;  // its machine is taken back
     EXPECT_THAT(Loop(rest_ms - 1).replacement.begun, IsEmpty());
   }
-  Loop(240 * kMinuteMs);
-  EXPECT_THAT(memory_.given_up, IsEmpty()) << "it could have been tried for as long as it was not";
+  problem_.replacement.windows = {{1, 2}};  // no move begins
+  Loop(24 * 60 * kMinuteMs);
+  EXPECT_THAT(memory_.given_up, SizeIs(2));
+  Loop(1);
+  EXPECT_THAT(memory_.given_up, IsEmpty()) << "it could have been tried for a day";
+}
+
+// The second attempt fails later than the nodes of the first one have rested.
+TEST_F(MoveEndTest, AMoveWhoseDrainsTakeTooLongIsTriedAfterTwiceAsLong) {
+  TwoSmallNodes();
+  // The pods may go when one more of them is ready, but that never happens.
+  budget_of_all_.emplace();
+  budget_of_all_->current_healthy = budget_of_all_->desired_healthy = 8;
+  budget_of_all_->expected_pods = 9;
+  for (const int64_t rest_ms : {30 * kMinuteMs, 60 * kMinuteMs, 120 * kMinuteMs}) {
+    ASSERT_THAT(Loop().replacement.begun, SizeIs(1)) << rest_ms;
+    Arrive("big-1", GroupIndex{1});
+    ASSERT_THAT(Started(Loop()), IsEmpty());
+    ASSERT_EQ(memory_.moves[0].phase, MoveUnderWay::Phase::kDraining);
+    const LoopPlan plan = Loop(problem_.replacement.drain_wait_ms);
+    ASSERT_THAT(plan.replacement.ended, SizeIs(1));
+    EXPECT_EQ(plan.replacement.ended[0].why, "its drains have taken too long");
+    nodes_.pop_back();  // the new node goes as well
+    --problem_.groups[GroupIndex{1}].target;
+    EXPECT_THAT(Loop(rest_ms - 1).replacement.begun, IsEmpty());
+  }
 }
 
 // A target is lowered once, by all that nobody waits for any more: four orders would each expect to find it
