@@ -149,7 +149,9 @@ void Actuation::Look(const Going& going, RemovalFacts* seen) const {
     to.name = to.uid;
     to.planned = std::binary_search(going.planned.begin(), going.planned.end(), pod) ? PlannedPod::kMoves
                                                                                      : PlannedPod::kNew;
-    to.grace_s = world_.workload(world_.pod(pod).workload).grace_s;
+    const SimWorkload& workload = world_.workload(world_.pod(pod).workload);
+    to.priority = workload.priority;
+    to.grace_s = workload.grace_s;
     if (world_.IsTerminating(pod)) to.deleted_s = world_.now_ms() / 1000;
     to.daemon_set = world_.IsDaemon(pod);
     to.evict_daemon_set = false;  // they end with their node

@@ -62,11 +62,17 @@ void InvariantChecker::PodChanged(SimPodIndex pod) {
   note.on = on;
 }
 
+// Returns whether its node must not go with it.
+bool InvariantChecker::HasToMove(SimPodIndex pod) const {
+  return !world_.IsDaemon(pod) && !world_.IsExpendable(pod);
+}
+
 // It is still among the ready ones.
 void InvariantChecker::CheckEviction(SimPodIndex pod) {
   const SimWorkloadIndex workload = world_.pod(pod).workload;
   const SimWorkload& of = world_.workload(workload);
-  if (of.not_evictable) Violation("D3", absl::StrCat("pod ", IndexOf(pod), " is evicted, and must not be"));
+  if (of.not_evictable && !world_.IsExpendable(workload))
+    Violation("D3", absl::StrCat("pod ", IndexOf(pod), " is evicted, and must not be"));
   if (of.max_unavailable < 0) return;
   const int64_t left = ready_[workload] - 1;
   const int64_t expected = of.kind == SimWorkloadKind::kDeployment
@@ -87,7 +93,7 @@ void InvariantChecker::Comes(SimPodIndex pod, SimNodeIndex node) {
   ++note.pods;
   const SimGroup& group = world_.group(world_.node(node).group);
   if (workload.kind == SimWorkloadKind::kDaemon) return;  // it is there whatever else is
-  ++note.to_move;
+  note.to_move += HasToMove(pod) ? 1 : 0;
   if (note.tainted)
     Violation("A7", absl::StrCat("pod ", IndexOf(pod), " comes to node ", IndexOf(node),
                                  ", which is to be deleted"));
@@ -105,7 +111,7 @@ void InvariantChecker::Leaves(SimPodIndex pod, SimNodeIndex node) {
   note.memory -= workload.request.memory;
   note.gpus -= workload.gpus;
   --note.pods;
-  if (workload.kind != SimWorkloadKind::kDaemon && --note.to_move == 0) note.empty_since_ms = world_.now_ms();
+  if (HasToMove(pod) && --note.to_move == 0) note.empty_since_ms = world_.now_ms();
 }
 
 void InvariantChecker::NodeChanged(SimNodeIndex node) {
@@ -206,7 +212,7 @@ void InvariantChecker::CheckKnown(SimNodeIndex node, bool empty) {
   for (const SimPodIndex pod : world_.node(node).pods) {
     const SimPod& of = world_.pod(pod);
     // One that takes longer to end than it may counts for nothing.
-    if (world_.IsDaemon(pod) || of.phase == SimPodPhase::kTerminating) continue;
+    if (!HasToMove(pod) || of.phase == SimPodPhase::kTerminating) continue;
     if (world_.now_ms() - of.bound_ms <= told_ms) continue;
     Violation("D8",
               absl::StrCat("node ", IndexOf(node), " goes as an empty one, and has pod ", IndexOf(pod)));
@@ -217,7 +223,7 @@ void InvariantChecker::CheckMayMove(SimNodeIndex node) {
   if (!SeesAll()) return;
   for (const SimPodIndex pod : world_.node(node).pods) {
     const SimWorkload& of = world_.workload(world_.pod(pod).workload);
-    if (world_.IsDaemon(pod) || world_.pod(pod).phase == SimPodPhase::kTerminating) continue;
+    if (!HasToMove(pod) || world_.pod(pod).phase == SimPodPhase::kTerminating) continue;
     if (of.not_evictable)
       Violation("D3", absl::StrCat("node ", IndexOf(node), " goes, and pod ", IndexOf(pod), " must stay"));
     if (of.two_budgets && of.max_unavailable >= 0) {
@@ -332,7 +338,7 @@ void InvariantChecker::Deletes(SimMachineIndex machine, bool late) {
     return;
   }
   for (const SimPodIndex pod : world_.node(*of.node).pods) {
-    if (world_.IsDaemon(pod)) continue;
+    if (!HasToMove(pod)) continue;
     Violation("D3", absl::StrCat("node ", IndexOf(*of.node), " goes with pod ", IndexOf(pod),
                                  ", which was not evicted"));
   }

@@ -79,7 +79,7 @@ class InvariantChecker : public SimObserver, public ActObserver {
     int64_t memory = 0;
     int64_t gpus = 0;
     int64_t pods = 0;
-    int64_t to_move = 0;  // pods that are not of DaemonSets
+    int64_t to_move = 0;  // pods for which HasToMove()
     int64_t empty_since_ms = 0;
     int64_t tainted_since_ms = 0;  // while it is
     int64_t tries = 0;             // to remove it meanwhile
@@ -105,6 +105,7 @@ class InvariantChecker : public SimObserver, public ActObserver {
   void Violation(absl::string_view invariant, const std::string& text);
   void Comes(SimPodIndex pod, SimNodeIndex node);
   void Leaves(SimPodIndex pod, SimNodeIndex node);
+  bool HasToMove(SimPodIndex pod) const;
   void CheckEviction(SimPodIndex pod);
   void CheckMinimum(SimNodeIndex node);
   bool IsLeftBehind(const Going& going) const;

@@ -109,8 +109,9 @@ bool InvariantChecker::WouldHaveNode(SimWorkloadIndex number, int64_t since_ms) 
 
 // Returns whether a pod of the workload has waited since then.
 bool InvariantChecker::Waits(SimWorkloadIndex workload, int64_t since_ms) const {
-  // Whoever says to be of a DaemonSet waits for no new node.
+  // Whoever says to be of a DaemonSet waits for no new node, nor does an expendable pod.
   if (world_.workload(workload).forged_owner || world_.workload(workload).labelled_nodes_only) return false;
+  if (world_.IsExpendable(workload)) return false;
   return absl::c_any_of(world_.replicas(workload).alive, [&](SimPodIndex pod) {
     const SimPod& of = world_.pod(pod);
     return of.phase == SimPodPhase::kWaiting && of.created_ms <= since_ms;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/cluster/leaving.h"
+#include "core/cluster/pod_role.h"
 #include "core/sim/sim_blockers.h"
 #include "core/sim/sim_use.h"
 
@@ -216,7 +217,8 @@ void Scheduler::PlaceAllOf(SimWorkloadIndex workload) {
       pods.pop_front();
       continue;
     }
-    const std::optional<NodeIndex> found = FindNode(workload);
+    std::optional<NodeIndex> found = FindNode(workload);
+    if (!found.has_value()) found = MakeRoom(workload);
     if (!found.has_value()) break;
     pods.pop_front();
     const NodeIndex best = *found;
@@ -288,6 +290,31 @@ std::optional<NodeIndex> Scheduler::FindNode(SimWorkloadIndex workload) {
     if (blockers_[fits_[i]] == 0) limit_shares_[i] -= lost_apart_;
   }
   return BestByLimits(world_.workload(workload));
+}
+
+// Preempts expendable pods on the first node that takes a pod of the workload without them, no more than that
+// takes.
+std::optional<NodeIndex> Scheduler::MakeRoom(SimWorkloadIndex workload) {
+  if (!snapshot_->HasShapesBelow(kExpendablePriority) || world_.IsExpendable(workload)) return std::nullopt;
+  PodFit& fit = search_->fit(search_pods_[workload]);
+  for (int32_t i = 0; i < snapshot_->node_end(); ++i) {
+    const NodeIndex node{i};
+    if (!snapshot_->Placeable(node)) continue;
+    std::vector<SimPodIndex> preempted;
+    bool fits = false;
+    for (const SimPodIndex pod : world_.node(node_at_[node]).pods) {
+      if (!world_.IsExpendable(pod)) continue;
+      TakeOff(node, ShapeOf(pod), snapshot_.get());
+      preempted.push_back(pod);
+      fits = fit.Fits(node);
+      if (fits) break;
+    }
+    for (const SimPodIndex pod : preempted) snapshot_->PlacePod(node, ShapeOf(pod));
+    if (!fits) continue;
+    for (const SimPodIndex pod : preempted) world_.Preempt(pod);
+    return node;
+  }
+  return std::nullopt;
 }
 
 // A score costs less than the filters do, so that these are asked of nodes only that would be the best so

@@ -20,9 +20,11 @@ namespace loadline {
 // Places pods that wait whenever something has happened that may help one: those of the highest priority
 // first, then the workload of the oldest one. It sees the cluster as it is. Of equal scores the node that
 // came first wins. Nodes that are not ready, about to be deleted, or about to be taken back get no pods; they
-// go on counting in their domains, see MarkLeaving().
+// go on counting in their domains, see MarkLeaving(). A pod that fits nowhere preempts expendable pods, and
+// no others.
 //
-// Cost: O(nodes) for each pod that is placed; O(1) for one like a pod that has just found no place.
+// Cost: O(nodes) for each pod that is placed; O(1) for one like a pod that has just found no place, and
+// O(pods) where there are expendable ones.
 class Scheduler : public SimObserver {
  public:
   // Both outlive it.
@@ -48,6 +50,7 @@ class Scheduler : public SimObserver {
   void PlaceAllOf(SimWorkloadIndex workload);
   // The node with the best score of those that take a pod of the workload, nullopt: none does.
   std::optional<NodeIndex> FindNode(SimWorkloadIndex workload);
+  std::optional<NodeIndex> MakeRoom(SimWorkloadIndex workload);
   NodeIndex BestByRequests(const SimWorkload& workload, NodeIndex first, PodFit* fit) const;
   NodeIndex BestByLimits(const SimWorkload& workload);
   int64_t RequestScore(const SimWorkload& workload, NodeIndex node) const;

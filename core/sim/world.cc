@@ -1,6 +1,7 @@
 #include "core/sim/world.h"
 
 #include "core/base/check.h"
+#include "core/cluster/pod_role.h"
 
 namespace loadline {
 namespace {
@@ -49,6 +50,10 @@ SimBudget World::BudgetOf(SimWorkloadIndex workload) const {
   budget.healthy = has.ready;
   budget.desired = budget.expected > of.max_unavailable ? budget.expected - of.max_unavailable : 0;
   return budget;
+}
+
+bool World::IsExpendable(SimWorkloadIndex workload) const {
+  return loadline::IsExpendable(this->workload(workload).priority, /*placeholder=*/false);
 }
 
 SimPodIndex World::CreatePod(SimWorkloadIndex workload) {
@@ -154,6 +159,11 @@ void World::Vanish(SimPodIndex pod) {
   At(pod).phase = SimPodPhase::kGone;
   Note(SimEventKind::kPodGone, pod, 0);
   Tell(pod);
+}
+
+void World::Preempt(SimPodIndex pod) {
+  Terminate(pod);
+  Vanish(pod);
 }
 
 bool World::WriteFails() { return api_down_since_ms() >= 0 || api_.Chance(scenario_.faults.failed_write); }

@@ -178,6 +178,9 @@ class World {
   bool IsDaemon(SimPodIndex pod) const {
     return workload(this->pod(pod).workload).kind == SimWorkloadKind::kDaemon;
   }
+  // Returns whether plans treat pods of the workload as if they were not there.
+  bool IsExpendable(SimWorkloadIndex workload) const;
+  bool IsExpendable(SimPodIndex pod) const { return IsExpendable(this->pod(pod).workload); }
   bool IsTerminating(SimPodIndex pod) const { return this->pod(pod).phase == SimPodPhase::kTerminating; }
 
   // --- what happens -------------------------------------------------------------------------------------
@@ -192,6 +195,9 @@ class World {
   // Its grace period begins; a pod without a node, or on one that is not ready, is gone at once.
   void Terminate(SimPodIndex pod);
   void Vanish(SimPodIndex pod);
+  // The scheduler takes it off its node for another pod, at once: grace periods of preemption are not
+  // simulated.
+  void Preempt(SimPodIndex pod);
   // Through the eviction API.
   SimEviction Evict(SimPodIndex pod);
   // A write of the loop to the API server fails. Draws.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "core/sim/bill_bound.h"
 #include "core/sim/cloud.h"
@@ -95,6 +96,42 @@ TEST(SimulationTest, PodsThatSpreadOverZonesBuyNodesInEach) {
   EXPECT_EQ(spread.left_waiting, 0);
   EXPECT_EQ(spread.nodes_added, 3 + 3);
   EXPECT_NEAR(spread.usd, 2 * (0.5 + 0.6 + 0.6) * 24, 0.2);
+}
+
+// An expendable pod alone on a node keeps it as little as none, and finds room on the other one.
+TEST(SimulationTest, ANodeWithExpendablePodsOnlyIsRemoved) {
+  Scenario scenario = SmallScenario(1);
+  scenario.settings.slack_percent = 0;
+  scenario.groups.front().nodes = 2;
+  SimWorkload& expendable = scenario.workloads.emplace_back(scenario.workloads.front());
+  expendable.name = "expendable";
+  expendable.priority = -11;
+  const SimResult result = SimulateAll(scenario);
+  EXPECT_THAT(result.violations, IsEmpty());
+  EXPECT_EQ(result.nodes_removed, 1);
+  EXPECT_EQ(result.left_waiting, 0);
+}
+
+// Two of four expendable pods leave the full node to pods that arrive, wait from then on, and make no group
+// grow.
+TEST(SimulationTest, ExpendablePodsArePreempted) {
+  Scenario scenario = SmallScenario(0);
+  scenario.settings.slack_percent = 0;
+  scenario.groups.front().nodes = scenario.groups.front().min_nodes = 1;
+  SimWorkload& expendable = scenario.workloads.emplace_back(scenario.workloads.front());
+  expendable.name = "expendable";
+  expendable.priority = -11;
+  expendable.replicas = 4;
+  SimWorkload& others = scenario.workloads.front();
+  others.kind = SimWorkloadKind::kTrace;
+  others.run_s_min = others.run_s_max = 200'000;
+  others.arrivals = {{3'600, 2}};
+  const SimResult result = SimulateAll(scenario);
+  EXPECT_THAT(result.violations, IsEmpty());
+  EXPECT_EQ(result.waits.pods, 4 + 2);
+  EXPECT_LT(result.waits.max, 1);
+  EXPECT_EQ(result.left_waiting, 2);
+  EXPECT_EQ(result.growths, 0);
 }
 
 // The cheap group cannot be read: it is left as it is, and the dear one grows.
@@ -387,7 +424,9 @@ TEST(SimulationTest, SamplesTellHowLongPodsWaited) {
 // Each breaks one invariant by hand: a checker that sees nothing would pass all of the above.
 class InvariantTest : public ::testing::Test {
  protected:
-  InvariantTest() { world_.AddObserver(&checker_); }
+  explicit InvariantTest(Scenario scenario = SmallScenario(1)) : scenario_(std::move(scenario)) {
+    world_.AddObserver(&checker_);
+  }
   SimNodeIndex NodeThere() {
     cloud_.Grow(kGroup, 1);
     const SimMachineIndex machine = cloud_.machines(kGroup).back();
@@ -406,7 +445,7 @@ class InvariantTest : public ::testing::Test {
   }
   std::string First() const { return checker_.violations().empty() ? "" : checker_.violations().front(); }
 
-  const Scenario scenario_ = SmallScenario(1);
+  const Scenario scenario_;
   World world_{scenario_};
   Cloud cloud_{&world_};
   InvariantChecker checker_{&world_, &cloud_};
@@ -547,6 +586,31 @@ TEST_F(InvariantTest, SeesAPodThatGoesWithItsNode) {
   world_.Bind(world_.CreatePod(kWorkload), node);
   checker_.Deletes(world_.node(node).machine, /*late=*/false);
   EXPECT_THAT(First(), HasSubstr("D3"));
+}
+
+// The same with pods that plans treat as if they were not there.
+class ExpendableInvariantTest : public InvariantTest {
+ protected:
+  ExpendableInvariantTest() : InvariantTest(Expendable()) {}
+
+ private:
+  static Scenario Expendable() {
+    Scenario scenario = SmallScenario(1);
+    scenario.workloads.front().priority = -11;
+    scenario.workloads.front().not_evictable = true;
+    return scenario;
+  }
+};
+
+TEST_F(ExpendableInvariantTest, ItsPodsMayGoWithTheirNodeAndWaitForNone) {
+  const SimNodeIndex node = NodeThere();
+  world_.Bind(world_.CreatePod(kWorkload), node);
+  world_.CreatePod(kWorkload);
+  world_.set_now_ms(7'200'000);
+  checker_.CheckProgress();
+  checker_.StartsToGo(node, /*empty=*/true, /*of_move=*/false);
+  checker_.Deletes(world_.node(node).machine, /*late=*/false);
+  EXPECT_THAT(checker_.violations(), IsEmpty());
 }
 
 TEST_F(InvariantTest, SeesAMachineWithANodeGivenUpAsLate) {
