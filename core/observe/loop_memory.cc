@@ -23,7 +23,7 @@ void ForgetFutureTimes(int64_t now_ms, LoopMemory* memory) {
                  [&](const auto& refusal) { return now_ms - refusal.second >= kSwapRefusedForMs; });
   for (MoveUnderWay& move : memory->moves) {
     move.at_ms = std::min(move.at_ms, now_ms);
-    move.ordered_ms = std::min(move.ordered_ms, now_ms);
+    move.step_ms = std::min(move.step_ms, now_ms);
   }
   for (auto& [node, since_ms] : memory->resting_since_ms) since_ms = std::min(since_ms, now_ms);
   for (auto& [node, given_up] : memory->given_up) given_up.last_ms = std::min(given_up.last_ms, now_ms);

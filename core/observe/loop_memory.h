@@ -54,13 +54,15 @@ struct MoveUnderWay {
     friend bool operator==(const Place&, const Place&) = default;
   };
   Phase phase = Phase::kOrdered;
-  int64_t at_ms = 0;           // since when it is in this phase
-  int64_t ordered_ms = 0;      // when `orders` were asked for; 0: not known, and no node counts as theirs
+  int64_t at_ms = 0;  // since when it is in this phase
+  // The time at which `orders` were asked for; 0: not known, and no node counts as theirs. In kDraining, if
+  // it is later than at_ms: the time at which a pod of `places` last left its old node.
+  int64_t step_ms = 0;
   std::vector<Order> orders;   // by group in the order of the question
   std::vector<uint64_t> came;  // in the order of `orders`; 0: not yet
   std::vector<uint64_t> onto;  // other nodes that take pods
   std::vector<uint64_t> remove;
-  std::vector<Place> places;  // sorted by pod
+  std::vector<Place> places;  // sorted by pod; in kDraining without those that have left
   friend bool operator==(const MoveUnderWay&, const MoveUnderWay&) = default;
 };
 

@@ -76,7 +76,7 @@ std::vector<uint64_t> ReadKeys(StateReader* in) {
 void WriteMove(const MoveUnderWay& move, StateWriter* out) {
   out->Number(static_cast<uint64_t>(move.phase));
   out->Number(static_cast<uint64_t>(move.at_ms));
-  out->Number(static_cast<uint64_t>(move.ordered_ms));
+  out->Number(static_cast<uint64_t>(move.step_ms));
   out->Number(move.orders.size());
   for (const MoveUnderWay::Order& order : move.orders) {
     out->Text(order.group);
@@ -97,7 +97,7 @@ MoveUnderWay ReadMove(int version, StateReader* in) {
   // Versions before 7 name the nodes that were there instead. All that have come since are named as well: of
   // a move that has ended, those come that are created after its end. An order that was refused has the time
   // 0.
-  move.ordered_ms = version >= 7 ? in->Time() : move.at_ms;
+  move.step_ms = version >= 7 ? in->Time() : move.at_ms;
   const uint64_t orders = in->Below(kMostNodesOfMoves + 1);
   uint64_t nodes = 0;
   for (uint64_t i = 0; i < orders && in->ok(); ++i) {

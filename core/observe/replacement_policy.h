@@ -23,9 +23,12 @@ struct ReplacementPolicy {
   DisturbancePrices prices;
   // Moves begin only then. Those that have begun go on.
   TimeWindows windows;
-  // New nodes that are not ready after so long do not come, and a drain that takes longer has failed.
+  // New nodes that are not ready after so long do not come. Drains have failed if no pod has left its node for
+  // `drain_wait_ms`, and in any case after `all_drains_ms`. Chosen: a budget of one pod at a time and pods
+  // that start for an hour let 24 pods move in a day.
   int64_t node_wait_ms = int64_t{15} * 60 * 1000;
   int64_t drain_wait_ms = int64_t{60} * 60 * 1000;
+  int64_t all_drains_ms = int64_t{24} * 3600 * 1000;
   // Nodes that came by a move, or took its pods, are not replaced for so long; those of a move that was given
   // up are not tried again either: twice as long each time, up to kMostGivenUpMs.
   int64_t rest_ms = int64_t{30} * 60 * 1000;

@@ -150,7 +150,7 @@ class MoveBeginner {
   MoveUnderWay UnderWay(const ConsolidationMove& move) const {
     MoveUnderWay next;
     next.phase = move.add.empty() ? MoveUnderWay::Phase::kDraining : MoveUnderWay::Phase::kOrdered;
-    next.at_ms = next.ordered_ms = policy_.now_ms;
+    next.at_ms = next.step_ms = policy_.now_ms;
     std::vector<int64_t> first;  // by addition: position of its first node in `came`
     for (const GroupGrowthCount& add : move.add) {
       next.orders.push_back({facts_.groups[add.group].name, add.nodes});

@@ -24,6 +24,12 @@ using Phase = MoveUnderWay::Phase;
 // The time after which one of the drains of a move must have begun. Chosen: some loops.
 constexpr int64_t kUntilDrainsBeginMs = 60'000;
 
+// Returns the time at which the drains of a move count as failed unless another pod leaves its node.
+int64_t DrainsEndMs(const ReplacementPolicy& policy, const MoveUnderWay& move) {
+  return std::min(std::max(move.at_ms, move.step_ms) + policy.drain_wait_ms,
+                  move.at_ms + policy.all_drains_ms);
+}
+
 // Returns whether it is time that one of its drains has begun.
 bool IsToDrain(const MoveUnderWay& move, int64_t now_ms) {
   return move.phase == Phase::kDraining && now_ms - move.at_ms >= kUntilDrainsBeginMs;
@@ -65,8 +71,8 @@ class Follower {
   // Nodes of the groups that were created since the order are those of the move, first by name. (Names of the
   // nodes that were there would be too many to remember.)
   void Claim(MoveUnderWay* move) {
-    if (move->ordered_ms == 0 || Missing(*move) == 0) return;
-    const int64_t since_s = move->ordered_ms / 1000;
+    if (move->step_ms == 0 || Missing(*move) == 0) return;
+    const int64_t since_s = move->step_ms / 1000;
     size_t at = 0;
     for (const MoveUnderWay::Order& order : move->orders) {
       const std::optional<GroupIndex> group = GroupNamed(facts_.groups, order.group);
@@ -109,7 +115,8 @@ class Follower {
           plan_.ended.push_back({move->remove, ""});
           return false;
         }
-        if (now_ms_ - move->at_ms >= policy.drain_wait_ms) {
+        NoteProgress(move);
+        if (now_ms_ >= DrainsEndMs(policy, *move)) {
           End(move, "its drains have taken too long");
         } else if (HasLostAPlace(*move)) {
           End(move, "a node that its pods move to is gone");
@@ -120,6 +127,17 @@ class Follower {
         return (Missing(*move) > 0 || HasEmptyOnes(*move)) && now_ms_ - move->at_ms < policy.node_wait_ms;
     }
     return false;
+  }
+
+  // Forgets the places of pods that are on no old node any more.
+  void NoteProgress(MoveUnderWay* move) const {
+    absl::flat_hash_set<uint64_t> there;
+    for (const Slot slot : FindAll(facts_.nodes, move->remove)) {
+      for (size_t i = 0; i < cluster_.pods(slot).pods().size(); ++i)
+        there.insert(KeyOfPod(cluster_, slot, i));
+    }
+    const auto has_left = [&](const MoveUnderWay::Place& place) { return !there.contains(place.pod); };
+    if (std::erase_if(move->places, has_left) > 0) move->step_ms = now_ms_;
   }
 
   // Returns whether a pod that has yet to move had its place on a node that is gone.
@@ -276,7 +294,7 @@ void NoteTimesOfMoves(const ReplacementPolicy& policy, const LoopMemory& memory,
                       const std::function<void(int64_t)>& note) {
   for (const MoveUnderWay& move : memory.moves) {
     const bool draining = move.phase == Phase::kDraining;
-    note(move.at_ms + (draining ? policy.drain_wait_ms : policy.node_wait_ms));
+    note(draining ? DrainsEndMs(policy, move) : move.at_ms + policy.node_wait_ms);
     if (draining) note(move.at_ms + kUntilDrainsBeginMs);
   }
   for (const auto& [node, since_ms] : memory.resting_since_ms) note(since_ms + policy.rest_ms);

@@ -51,6 +51,7 @@ void InvariantChecker::PodChanged(SimPodIndex pod) {
   const bool ready = of.phase == SimPodPhase::kRunning;
   if (of.evicted && !note.evicted) {
     note.evicted = true;
+    evicted_ms_ = world_.now_ms();
     if (note.ready) CheckEviction(pod);
   }
   if (ready != note.ready) ready_[of.workload] += ready ? 1 : -1;

@@ -145,6 +145,7 @@ class InvariantChecker : public SimObserver, public ActObserver {
   int64_t granted_ms_ = -1;  // when the cloud last agreed that one grows
   int64_t grew_ms_ = -1;
   int64_t removed_ms_ = 0;  // when a node last went
+  int64_t evicted_ms_ = 0;  // when a pod was last evicted
   int64_t no_pods_ms_ =
       -1;                  // when there was last not a single pod: nobody knows then whether pods were listed
   int64_t grown_now_ = 0;  // nodes asked for at grew_ms_

@@ -135,13 +135,15 @@ void InvariantChecker::CheckEmptyNodes() {
   // If slack is kept, these nodes may be it.
   if (!settings.scale_down || settings.slack_percent > 0) return;
   if (world_.waiting() > 0 || world_.pods_alive() <= 1) return;
-  // One that came for a move stays empty until its pods come, or the move is given up.
+  // One that came for a move stays empty until its pods come, or the move is given up: some time after the
+  // last eviction.
   const ReplacementPolicy& moves = settings.replacement;
   const int64_t move_ms = settings.replace ? moves.node_wait_ms + moves.drain_wait_ms : 0;
   const int64_t before_ms = world_.now_ms() - settings.unneeded_time_s * 1000 - kProgressMs - move_ms;
   // Others go first.
   const int64_t going_ms = world_.now_ms() - settings.after_delete_s * 1000 - kProgressMs / 2;
   if (grew_ms_ > before_ms || no_pods_ms_ > before_ms || removed_ms_ > going_ms) return;
+  if (settings.replace && evicted_ms_ > before_ms) return;
   for (const SimNodeIndex node : world_.nodes()) {
     const SimNode& of = world_.node(node);
     const NodeNote& note = nodes_[node];

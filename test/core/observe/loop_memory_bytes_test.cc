@@ -47,7 +47,7 @@ LoopMemory EverythingRemembered() {
   memory.swap_refused_ms = {{7, kNowMs - 4}};
   memory.moves.push_back({.phase = MoveUnderWay::Phase::kDraining,
                           .at_ms = kNowMs - 5,
-                          .ordered_ms = kNowMs - 6,
+                          .step_ms = kNowMs - 6,
                           .orders = {{"g", 2}},
                           .came = {3, 0},
                           .onto = {UINT64_MAX},
@@ -161,7 +161,7 @@ TEST(LoopMemoryBytesTest, VersionsBeforeAreRead) {
       DecodeLoopMemory(WithVersion(7, seventh.substr(0, seventh.size() - 1)));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_TRUE(*read == memory);
-  memory.moves[0].ordered_ms = memory.moves[0].at_ms;
+  memory.moves[0].step_ms = memory.moves[0].at_ms;
   memory.purchases.clear();
   memory.given_up.clear();
   for (const auto& [version, zeros] : {std::pair(6, 3), std::pair(5, 4), std::pair(4, 6)}) {
@@ -274,7 +274,7 @@ TEST(LoopMemoryTest, NoTimeLiesInTheFuture) {
   EXPECT_EQ(memory.soft_taint_tried_ms[9], kNowMs - 10'000);
   EXPECT_EQ((memory.purchases[{1, 7, 2}].asked_ms), kNowMs - 10'000);
   EXPECT_EQ(memory.moves[0].at_ms, kNowMs - 10'000);
-  EXPECT_EQ(memory.moves[0].ordered_ms, kNowMs - 10'000);
+  EXPECT_EQ(memory.moves[0].step_ms, kNowMs - 10'000);
   EXPECT_EQ(memory.resting_since_ms[8], kNowMs - 10'000);
   EXPECT_EQ(memory.given_up[8].last_ms, kNowMs - 10'000);
   EXPECT_EQ(memory.sizes["g"].locked_ms, kNowMs - 10'000);

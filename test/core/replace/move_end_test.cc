@@ -28,6 +28,23 @@ class MoveEndTest : public ReplacementTest {
     ASSERT_EQ(memory_.moves[0].phase, MoveUnderWay::Phase::kGivingBack);
     problem_.groups[GroupIndex{1}].usd_per_hour = 0.18;
   }
+
+  // A move that drains. From now on its pods may go when one more of them is ready, but that never happens.
+  void BeginDrainsThatWait() {
+    budget_of_all_.reset();
+    ASSERT_THAT(Loop().replacement.begun, SizeIs(1));
+    Arrive("big-1", GroupIndex{1});
+    Loop();
+    ASSERT_EQ(memory_.moves[0].phase, MoveUnderWay::Phase::kDraining);
+    budget_of_all_.emplace();
+    budget_of_all_->current_healthy = budget_of_all_->desired_healthy = 8;
+    budget_of_all_->expected_pods = 9;
+  }
+  // A pod of an old node has ended, and another one runs on the new node in its place.
+  void APodHasMoved() {
+    nodes_.front().pods.pop_back();
+    nodes_.back().pods.push_back(Replica("moved-" + std::to_string(nodes_.back().pods.size()), 500));
+  }
 };
 
 TEST_F(MoveEndTest, AnEmptyNodeThatMayNotGoHoldsMovesUpForALimitedTime) {
@@ -74,15 +91,8 @@ TEST_F(MoveEndTest, AMoveThatIsGivenUpAgainIsTriedAfterTwiceAsLong) {
 // The second attempt fails later than the nodes of the first one have rested.
 TEST_F(MoveEndTest, AMoveWhoseDrainsTakeTooLongIsTriedAfterTwiceAsLong) {
   TwoSmallNodes();
-  // The pods may go when one more of them is ready, but that never happens.
-  budget_of_all_.emplace();
-  budget_of_all_->current_healthy = budget_of_all_->desired_healthy = 8;
-  budget_of_all_->expected_pods = 9;
   for (const int64_t rest_ms : {30 * kMinuteMs, 60 * kMinuteMs, 120 * kMinuteMs}) {
-    ASSERT_THAT(Loop().replacement.begun, SizeIs(1)) << rest_ms;
-    Arrive("big-1", GroupIndex{1});
-    ASSERT_THAT(Started(Loop()), IsEmpty());
-    ASSERT_EQ(memory_.moves[0].phase, MoveUnderWay::Phase::kDraining);
+    BeginDrainsThatWait();
     const LoopPlan plan = Loop(problem_.replacement.drain_wait_ms);
     ASSERT_THAT(plan.replacement.ended, SizeIs(1));
     EXPECT_EQ(plan.replacement.ended[0].why, "its drains have taken too long");
@@ -92,13 +102,38 @@ TEST_F(MoveEndTest, AMoveWhoseDrainsTakeTooLongIsTriedAfterTwiceAsLong) {
   }
 }
 
+TEST_F(MoveEndTest, DrainsMayTakeLongerWhilePodsLeave) {
+  TwoSmallNodes();
+  BeginDrainsThatWait();
+  for (int i = 0; i < 3; ++i) {
+    APodHasMoved();
+    EXPECT_THAT(Loop(59 * kMinuteMs).replacement.ended, IsEmpty());
+  }
+  EXPECT_THAT(memory_.moves[0].places, SizeIs(8 - 3));
+  EXPECT_THAT(Loop(60 * kMinuteMs - 1).replacement.ended, IsEmpty());
+  const LoopPlan plan = Loop(1);
+  ASSERT_THAT(plan.replacement.ended, SizeIs(1));
+  EXPECT_EQ(plan.replacement.ended[0].why, "its drains have taken too long");
+}
+
+TEST_F(MoveEndTest, DrainsMayNotTakeForEver) {
+  TwoSmallNodes();
+  problem_.replacement.all_drains_ms = 100 * kMinuteMs;
+  BeginDrainsThatWait();
+  APodHasMoved();
+  EXPECT_THAT(Loop(59 * kMinuteMs).replacement.ended, IsEmpty());
+  APodHasMoved();
+  EXPECT_THAT(Loop(41 * kMinuteMs - 1).replacement.ended, IsEmpty());
+  EXPECT_THAT(Loop(1).replacement.ended, SizeIs(1));
+}
+
 // A target is lowered once, by all that nobody waits for any more: four orders would each expect to find it
 // as the first one did, and all but one would be refused.
 TEST_F(MoveEndTest, OrdersThatEndTogetherTakeBackTheirSum) {
   for (int i = 0; i < 4; ++i) {
     AddNode("small-" + std::to_string(i), GroupIndex{0}, 4);
     MoveUnderWay& move = memory_.moves.emplace_back();
-    move.at_ms = move.ordered_ms = now_ms_;
+    move.at_ms = move.step_ms = now_ms_;
     move.orders = {{"big", 1}};
     move.came = {0};
     move.remove = {FleetKey("small-" + std::to_string(i))};

@@ -334,7 +334,7 @@ TEST_F(ReplacementTest, AMoveWaitsForABudgetUnlessItLetsNoneGo) {
 TEST_F(ReplacementTest, ANewNodeIsNotDrainedWhileOthersAreOnTheirWay) {
   TwoSmallNodes();
   MoveUnderWay& move = memory_.moves.emplace_back();
-  move.at_ms = move.ordered_ms = now_ms_;
+  move.at_ms = move.step_ms = now_ms_;
   move.orders = {{"big", 2}};
   move.came = {0, 0};
   move.remove = {FleetKey("small-1"), FleetKey("small-2")};
