@@ -81,7 +81,8 @@ void TestedLoop::SetUp(const ShapesOf& shapes) {
   }
   for (const SimWorkloadIndex workload : scenario.workloads.indices()) {
     pods_.push_back(shapes.Incoming(workload));
-    if (world_.workload(workload).kind == SimWorkloadKind::kDaemon) problem_.daemons.push_back(pods_.back());
+    const bool on_each_node = world_.workload(workload).kind == SimWorkloadKind::kDaemon;
+    if (on_each_node && !world_.IsExpendable(workload)) problem_.daemons.push_back(pods_.back());
   }
 }
 

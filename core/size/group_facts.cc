@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/cluster/node_annotations.h"
+#include "core/cluster/pod_role.h"
 #include "core/cluster/startup_taints.h"
 #include "core/size/free_room.h"
 #include "core/size/memberships.h"
@@ -118,7 +119,8 @@ class Gatherer {
     facts.known = true;
     const PodTraits& traits = TraitsOf(shape);
     facts.of_node = BelongsToNode(shape, cluster_.objects());
-    facts.ignored = shape.finished || (traits.placeholder && !facts.of_node);
+    const bool gives_way = facts.of_node ? IsExpendable(traits) : traits.placeholder;
+    facts.ignored = shape.finished || gives_way;
     if (facts.ignored) return facts;
     facts.partly_requested = shape.partly_requested;
     facts.effective = Of(shape.requests);

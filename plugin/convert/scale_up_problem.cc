@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/fingerprint_index.h"
 #include "core/cluster/node_kind.h"
+#include "core/cluster/pod_role.h"
 #include "core/observe/derived_groups.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/left_out.h"
@@ -219,6 +220,7 @@ void DecodeDaemons(const v1::ScaleUpProblem& problem, ResourceReader* resources,
       LeaveOutPod(decoder.message().metadata(), field, shape.status().message(), &decoded->left_out);
       continue;
     }
+    if (IsExpendable(TraitsOf(*shape))) continue;  // other pods take its room
     IncomingPod& pod = decoded->daemons.emplace_back();
     pod.shape = *std::move(shape);
     pod.name = decoder.name();

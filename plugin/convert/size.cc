@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/amount.h"
+#include "core/cluster/pod_role.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/node.h"
 #include "plugin/convert/pod.h"
@@ -191,6 +192,7 @@ absl::Status DecodeDaemons(const v1::MeasureUtilizationRequest& request, Resourc
   for (int i = 0; i < request.daemon_pods_size(); ++i) {
     absl::StatusOr<PodShape> shape = decoder.Decode(request.daemon_pods(i), PodRole::kIncoming);
     if (!shape.ok()) return Annotate(shape.status(), absl::StrCat("daemon_pods[", i, "]"), " ");
+    if (IsExpendable(TraitsOf(*shape))) continue;  // other pods take its room
     decoded->daemons.emplace_back().shape = *std::move(shape);
   }
   return absl::OkStatus();

@@ -104,6 +104,19 @@ TEST_F(NewNodesTest, AGroupTooSmallForDaemonsIsHeldOnDemand) {
   EXPECT_EQ(Bought(Loop(1)), 1);
 }
 
+// A node of 2 cores takes a pod of 1 beside 1.5 cores of a DaemonSet whose pods give way.
+TEST_F(NewNodesTest, ExpendableDaemonSetsTakeNoRoomOfNewNodes) {
+  SetTemplate(NodeOf("template"));
+  k8s::v1::Pod daemon = PodOf("1500m");
+  daemon.mutable_spec()->set_priority(-10);
+  request_.add_daemon_pods(daemon.SerializeAsString());
+  Wait(PodOf("1"));
+  EXPECT_EQ(Bought(Loop()), 0);
+  daemon.mutable_spec()->set_priority(-11);
+  request_.set_daemon_pods(0, daemon.SerializeAsString());
+  EXPECT_EQ(Bought(Loop(1)), 1);
+}
+
 // --- what a node has beside amounts, labels and taints
 
 class FeaturesTest : public NewNodesTest, public ::testing::WithParamInterface<int> {};

@@ -145,6 +145,28 @@ TEST_F(SizeTest, DaemonSetAndStaticPodsAreNoDemand) {
   EXPECT_EQ(Size().capacity_milli_cpu(), 1000);
 }
 
+// New nodes of 500m: 1800 / 400 / 70 % = 6.4 with 100m of a DaemonSet on each, and 1800 / 500 / 70 % = 5.1
+// if its pods give way. Of a node of 1000m that is there, it takes nothing then either.
+TEST_F(SizeTest, ExpendableDaemonSetsTakeNothing) {
+  k8s::v1::Pod daemon = PoolPod("100m");
+  OwnedBy("DaemonSet", &daemon);
+  Wait(PoolPod("450m", "1M"), 4);
+  request_.mutable_state();
+  request_.mutable_groups(0)->set_template_node(PoolNode("t", "500m").SerializeAsString());
+  for (const auto& [priority, wanted] : {std::pair(-10, 7), std::pair(-11, 6)}) {
+    daemon.mutable_spec()->set_priority(priority);
+    request_.clear_daemon_pods();
+    request_.add_daemon_pods(daemon.SerializeAsString());
+    EXPECT_EQ(Size().delta(), wanted);
+  }
+  int64_t epoch = 1;
+  for (const auto& [priority, capacity] : {std::pair(-10, 900), std::pair(-11, 1000)}) {
+    daemon.mutable_spec()->set_priority(priority);
+    Load(ChangesBuilder::FullList(++epoch, 1).Shape(0, daemon).Node(0, PoolNode("n0"), {{0, "d", ""}}));
+    EXPECT_EQ(Size().capacity_milli_cpu(), capacity);
+  }
+}
+
 TEST_F(SizeTest, WarnsOfWhatMakesNumbersWorthLess) {
   k8s::v1::Pod daemon = MakePod({}, {{"cpu", "301m"}, {"memory", "1M"}});
   OwnedBy("DaemonSet", &daemon);
