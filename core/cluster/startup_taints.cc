@@ -12,7 +12,8 @@ namespace {
 struct TaintRow {
   const char* key;
   TaintKind kind;
-  bool not_ready = false;  // see SaysNotReady()
+  bool not_ready = false;      // see SaysNotReady()
+  bool being_deleted = false;  // see SaysBeingDeleted()
 };
 
 // Keys of the conditions of nodes.
@@ -58,10 +59,10 @@ constexpr TaintRow kWellKnown[] = {
     {kDeletionCandidateTaint, TaintKind::kLeaving},
     {kRemovalTaint, TaintKind::kLeaving},
     {"atlassian.com/escalator-force", TaintKind::kLeaving},
-    {"karpenter.sh/disrupted", TaintKind::kLeaving},
-    {"karpenter.sh/disruption", TaintKind::kLeaving},
-    {"aws-node-termination-handler/", TaintKind::kLeaving},
-    {"cloud.google.com/impending-node-termination", TaintKind::kLeaving},
+    {"karpenter.sh/disrupted", TaintKind::kLeaving, false, /*being_deleted=*/true},
+    {"karpenter.sh/disruption", TaintKind::kLeaving, false, /*being_deleted=*/true},
+    {"aws-node-termination-handler/", TaintKind::kLeaving, false, /*being_deleted=*/true},
+    {"cloud.google.com/impending-node-termination", TaintKind::kLeaving, false, /*being_deleted=*/true},
 };
 
 // The name that agents give to the taint under which they let pods wait for them: those of Cilium
@@ -94,6 +95,12 @@ TaintKind KindOfTaint(const Taint& taint, const StartupTaints& names) {
 bool SaysNotReady(const Taint& taint) {
   return absl::c_any_of(kWellKnown,
                         [&](const TaintRow& row) { return row.not_ready && taint.key == row.key; });
+}
+
+bool SaysBeingDeleted(const Taint& taint) {
+  return taint.Repels() && absl::c_any_of(kWellKnown, [&](const TaintRow& row) {
+           return row.being_deleted && Applies(row, taint.key);
+         });
 }
 
 bool HasTaintOf(TaintKind kind, const NodeShape& node, const StartupTaints& names) {

@@ -49,6 +49,10 @@ TaintKind KindOfTaint(const Taint& taint, const StartupTaints& names);
 // Ready and NetworkUnavailable say it, or DiskPressure. Source: utils/kubernetes/ready.go.
 bool SaysNotReady(const Taint& taint);
 
+// Returns whether a taint that keeps pods away says, without a time, that somebody else deletes the node:
+// Karpenter, a handler of terminations, or the cloud. Marks of a scale-down may be old, or be taken back.
+bool SaysBeingDeleted(const Taint& taint);
+
 // Returns whether the node carries a taint of this kind.
 bool HasTaintOf(TaintKind kind, const NodeShape& node, const StartupTaints& names);
 

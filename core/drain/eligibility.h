@@ -78,8 +78,8 @@ bool TakesMovedPods(const ClusterState& state, Slot slot);
 // Seconds since 1970 that the value of a taint states; nullopt: no such taint, or its value is not a number.
 std::optional<int64_t> TaintTime(const ClusterState& state, Slot slot, absl::string_view key);
 
-// Returns whether the node is being deleted: its deletion was asked for, or a taint of less than 5 minutes,
-// or of the future, says so.
+// Returns whether the node is being deleted: its deletion was asked for, or a taint says so, see
+// SaysBeingDeleted(), or kToBeDeletedTaint of less than 5 minutes, or of the future.
 bool IsBeingDeleted(const ClusterState& state, Slot slot, int64_t now_s);
 
 }  // namespace loadline

@@ -103,6 +103,21 @@ TEST_F(EligibilityTest, ATaintOfFiveMinutesIsOver) {
   EXPECT_EQ(Reason(), NodeReason::kCurrentlyBeingDeleted);
 }
 
+TEST_F(EligibilityTest, TaintsOfThoseWhoDeleteNodesSaySoWithoutATime) {
+  for (const std::string key :
+       {"karpenter.sh/disrupted", "karpenter.sh/disruption", "aws-node-termination-handler/spot-itn",
+        "cloud.google.com/impending-node-termination"}) {
+    Taint(key, "");
+    EXPECT_EQ(Reason(), NodeReason::kCurrentlyBeingDeleted) << key;
+  }
+  node_.taints.back().effect = "PreferNoSchedule";
+  EXPECT_EQ(Reason(), NodeReason::kNone) << "pods may still come";
+  for (const std::string key : {kDeletionCandidateTaint, kRemovalTaint, "karpenter.sh/unregistered"}) {
+    Taint(key, "");
+    EXPECT_EQ(Reason(), NodeReason::kNone) << key;
+  }
+}
+
 TEST_F(EligibilityTest, ReadinessIsThatOfConditionsAndTaints) {
   options_.scale_down_unready_enabled = false;
   EXPECT_EQ(Reason(), NodeReason::kNone);
