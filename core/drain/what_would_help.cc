@@ -113,7 +113,8 @@ std::string ForBudget(const KeepingPod& pod, BudgetRefusal refusal) {
       return absl::StrCat("let only one disruption budget select ", pod.name,
                           ": the API refuses to evict a pod under several");
     case BudgetRefusal::kInvalidSelector:
-      return absl::StrCat("correct the selectors of disruption budgets in namespace ", pod.namespace_name);
+      return absl::StrCat("correct the disruption budget in namespace ", pod.namespace_name,
+                          " that cannot be read: it may select any pod");
     case BudgetRefusal::kTooCostly:
       return absl::StrCat("fewer disruption budgets, or shorter selectors of them, in namespace ",
                           pod.namespace_name, ": finding out which pods they mean costs too much");
@@ -124,7 +125,8 @@ std::string ForBudget(const KeepingPod& pod, BudgetRefusal refusal) {
                           " ready, or set unhealthyPodEvictionPolicy: AlwaysAllow in its disruption budget");
     case BudgetRefusal::kNeverAllows:
       return absl::StrCat("change the disruption budget of ", pod.name,
-                          ": it allows no eviction, however many replicas are ready");
+                          ", or run more replicas if its minAvailable is a number: it asks for as many pods "
+                          "as there are");
     case BudgetRefusal::kNone:
     case BudgetRefusal::kExhausted:
       break;

@@ -149,6 +149,10 @@ func TestWhatCanBeReadOfAnUnreadableObjectCounts(t *testing.T) {
 			`correct the node: document 4 (Node "n3"): spec.taints: json:`},
 		"Allocatable": {cluster + node("n3", "", "four"), "n3", "Unreadable", "",
 			`correct the node: document 4 (Node "n3"): status.allocatable.cpu: quantities must`},
+		"Budget": {cluster + "---\n{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {namespace: evil, name: b}, " +
+			"spec: {minAvailable: 1, selector: {matchLabels: {app: none}}}, status: {disruptionsAllowed: one}}\n", "n2",
+			"BlockedByPod: NotEnoughPdb, InvalidSelector", "evil/other",
+			`correct the disruption budget in namespace evil that cannot be read: document 4 (PodDisruptionBudget "evil/b"): `},
 	} {
 		out, errs, code := run(t, "loadline", c.cluster, "drain", "-f", "-", "-o", "json", "--now", "2026-02-17T09:00:00Z")
 		var got drainAnswer

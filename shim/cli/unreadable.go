@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -37,8 +36,7 @@ func (c *cluster) addBroken(b dump.Broken, options *loadOptions) {
 			c.inPart.nodes++
 		}
 	case b.Kind == "PodDisruptionBudget":
-		_ = c.set(&policyv1.PodDisruptionBudget{ObjectMeta: head,
-			Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}}})
+		_ = c.set(view.UnreadableBudget(head))
 	}
 }
 
@@ -50,11 +48,13 @@ func (c *cluster) correctAdvice(plan *loadlinev1.PlanDrainResponse) {
 		switch {
 		case k.GetReason() == "Unreadable":
 			kind, namespace, name = "Node", "", k.GetNode()
+		case k.GetBudgetRefusal() == "InvalidSelector": // of any budget of the namespace
+			kind, name = "PodDisruptionBudget", ""
 		case k.GetPodReason() != "Unreadable":
 			continue
 		}
 		i := slices.IndexFunc(c.broken, func(o leftout.Object) bool {
-			return o.Kind == kind && o.Namespace == namespace && o.Name == name
+			return o.Kind == kind && o.Namespace == namespace && (o.Name == name || name == "")
 		})
 		if what, _, ok := strings.Cut(k.GetAdvice(), ": "); ok && i >= 0 {
 			k.Advice = what + ": " + c.broken[i].Reason

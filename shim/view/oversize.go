@@ -63,14 +63,20 @@ func SlimPod(pod *v1.Pod) *v1.Pod {
 	return out
 }
 
-// bareObject returns what the engine gets of an object that is too large and neither a node nor a pod; nil: nothing. A
-// disruption budget then covers all pods of its namespace and allows no eviction, since nobody has read its selector.
-// Of a workload the engine gets only its numbers.
+// UnreadableBudget returns what the engine gets of a disruption budget that nobody has read: one whose selector cannot be
+// read either, so that it covers all pods of its namespace, allows no eviction, and has advice that says so.
+func UnreadableBudget(meta metav1.ObjectMeta) *policyv1.PodDisruptionBudget {
+	return &policyv1.PodDisruptionBudget{ObjectMeta: meta,
+		Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "unreadable", Operator: "Unreadable"}}}}}
+}
+
+// bareObject returns what the engine gets of an object that is too large and neither a node nor a pod; nil: nothing. Of
+// a workload the engine gets only its numbers.
 func bareObject(object any) any {
 	switch o := object.(type) {
 	case *policyv1.PodDisruptionBudget:
-		return &policyv1.PodDisruptionBudget{ObjectMeta: bareMeta(&o.ObjectMeta),
-			Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}}}
+		return UnreadableBudget(bareMeta(&o.ObjectMeta))
 	case *v1.ReplicationController:
 		return &v1.ReplicationController{ObjectMeta: bareMeta(&o.ObjectMeta),
 			Spec: v1.ReplicationControllerSpec{Replicas: o.Spec.Replicas}, Status: o.Status}

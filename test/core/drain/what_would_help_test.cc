@@ -227,13 +227,13 @@ TEST_F(WhatWouldHelpTest, EachRefusalOfABudgetHasItsOwnAdvice) {
             "more ready replicas than the disruption budget of pod default/web-0 asks for");
   EXPECT_EQ(
       help(BudgetRefusal::kNeverAllows),
-      "change the disruption budget of pod default/web-0: it allows no eviction, however many replicas are "
-      "ready");
+      "change the disruption budget of pod default/web-0, or run more replicas if its minAvailable is a "
+      "number: it asks for as many pods as there are");
   EXPECT_EQ(help(BudgetRefusal::kSeveralBudgets),
             "let only one disruption budget select pod default/web-0: the API refuses to evict a pod under "
             "several");
   EXPECT_EQ(help(BudgetRefusal::kInvalidSelector),
-            "correct the selectors of disruption budgets in namespace default");
+            "correct the disruption budget in namespace default that cannot be read: it may select any pod");
   EXPECT_EQ(help(BudgetRefusal::kStale),
             "wait until the status of the disruption budget of pod default/web-0 is up to date");
   EXPECT_EQ(
