@@ -4,8 +4,10 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "core/cluster/leaving.h"
 #include "core/cluster/pod_role.h"
+#include "core/drain/eligibility.h"
 #include "core/drain/filter_shape.h"
 
 namespace loadline {
@@ -260,24 +262,41 @@ std::optional<Verdict> DrainTrial::Nearest(NodeIndex node, const MovingPod& pod,
   return nearest;
 }
 
-// If no other node stays, those that leave show what the pod asks for beside room.
+// A node that fits and only takes no moved pods is closer than those that do not fit. If no other node stays,
+// those that leave show what the pod asks for beside room.
 std::optional<Verdict> DrainTrial::NearestOf(NodeIndex node, PodFit* fit) {
-  std::optional<Verdict> staying = NearestOf(node, /*leaving=*/false, fit);
-  if (staying.has_value()) return staying;
-  std::optional<Verdict> leaving = NearestOf(node, /*leaving=*/true, fit);
-  const bool lacks_room = !leaving.has_value() || leaving->judgement == Judgement::kFits;
-  return lacks_room ? std::nullopt : std::move(leaving);
+  const auto fits = [](const std::optional<Near>& near) {
+    return near.has_value() && near->verdict.judgement == Judgement::kFits;
+  };
+  std::optional<Near> open = NearestOf(node, Standing::kOpen, fit);
+  if (fits(open)) return std::move(open->verdict);
+  std::optional<Near> closed = NearestOf(node, Standing::kClosed, fit);
+  if (fits(closed)) {
+    const absl::string_view why = WhyNoDestination(state_, snapshot_.slot(closed->node));
+    return Refusal(FilterName::kNone, StatusClass::kUnschedulable,
+                   {absl::StrCat(snapshot_.name(closed->node), " would take it, but is ", why)});
+  }
+  if (open.has_value()) return std::move(open->verdict);
+  if (closed.has_value()) return std::move(closed->verdict);
+  std::optional<Near> leaving = NearestOf(node, Standing::kLeaving, fit);
+  if (!leaving.has_value() || fits(leaving)) return std::nullopt;  // it lacks room
+  return std::move(leaving->verdict);
 }
 
 // Filters are numbered in the order in which they are asked.
-std::optional<Verdict> DrainTrial::NearestOf(NodeIndex node, bool leaving, PodFit* fit) {
-  std::optional<Verdict> nearest;
+std::optional<DrainTrial::Near> DrainTrial::NearestOf(NodeIndex node, Standing standing, PodFit* fit) {
+  const auto standing_of = [&](NodeIndex other) {
+    if (snapshot_.Leaving(other)) return Standing::kLeaving;
+    return snapshot_.Placeable(other) ? Standing::kOpen : Standing::kClosed;
+  };
+  std::optional<Near> nearest;
   for (int32_t i = 0; i < snapshot_.node_end(); ++i) {
     const NodeIndex other{i};
-    if (other == node || !snapshot_.Contains(other) || snapshot_.Leaving(other) != leaving) continue;
+    if (other == node || !snapshot_.Contains(other) || standing_of(other) != standing) continue;
     Verdict verdict = fit->Judge(other);
-    if (verdict.judgement == Judgement::kFits) return verdict;
-    if (!nearest.has_value() || verdict.filter > nearest->filter) nearest = std::move(verdict);
+    if (verdict.judgement == Judgement::kFits) return Near{other, std::move(verdict)};
+    if (!nearest.has_value() || verdict.filter > nearest->verdict.filter)
+      nearest = Near{other, std::move(verdict)};
   }
   return nearest;
 }

@@ -96,8 +96,9 @@ class DrainTrial {
   // above. Nothing changed unless all were.
   Answer Drain(NodeIndex node, std::span<MovingPod> pods, bool hints_only, WorkBudget* budget, bool may_stop);
   // Returns the verdict about one pod of `node` on the node that is closest to taking it: of those that stay,
-  // the one whose first filter to refuse is the last. One that fits: some node takes it. nullopt: none stays,
-  // or the units of `known` do not suffice, of which each look at a node takes some.
+  // the one whose first filter to refuse is the last. One that fits: some node takes it. A refusal without a
+  // filter: a node would, but takes no moved pods. nullopt: none stays, or the units of `known` do not
+  // suffice, of which each look at a node takes some.
   std::optional<Verdict> Nearest(NodeIndex node, const MovingPod& pod, NearestVerdicts* known);
   // Same as Drain(), but each pod moves to its node `hint`, where it is known to fit.
   void Repeat(NodeIndex node, std::span<MovingPod> pods);
@@ -128,6 +129,13 @@ class DrainTrial {
     std::optional<SearchPod> handle;
   };
 
+  // Other nodes: open for moved pods, closed for them, or about to be deleted.
+  enum class Standing { kOpen, kClosed, kLeaving };
+  struct Near {
+    NodeIndex node;
+    Verdict verdict;
+  };
+
   Kind& At(int32_t kind) { return kinds_[CheckedIndex("kind", static_cast<size_t>(kind), kinds_.size())]; }
   const Kind& At(int32_t kind) const {
     return kinds_[CheckedIndex("kind", static_cast<size_t>(kind), kinds_.size())];
@@ -142,7 +150,7 @@ class DrainTrial {
   bool FitsOn(const MovingPod& pod, NodeIndex node, WorkBudget* budget);
   bool HasPlaceAlone(const MovingPod& pod, WorkBudget* budget);
   std::optional<Verdict> NearestOf(NodeIndex node, PodFit* fit);
-  std::optional<Verdict> NearestOf(NodeIndex node, bool leaving, PodFit* fit);
+  std::optional<Near> NearestOf(NodeIndex node, Standing standing, PodFit* fit);
   bool PlaceExactly(std::span<MovingPod> pods, int64_t* steps, WorkBudget* budget);
   void Leave(NodeIndex node, std::span<const MovingPod> pods);
 

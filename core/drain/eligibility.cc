@@ -103,9 +103,10 @@ std::optional<int64_t> TaintTime(const ClusterState& state, Slot slot, absl::str
   return std::nullopt;
 }
 
-bool TakesMovedPods(const ClusterState& state, Slot slot) {
-  return IsReady(state, slot) && !state.node_shape(slot).unschedulable &&
-         state.traits(slot).kind != NodeKind::kVirtual;
+absl::string_view WhyNoDestination(const ClusterState& state, Slot slot) {
+  if (!IsReady(state, slot)) return "not ready";
+  if (state.node_shape(slot).unschedulable) return "cordoned";
+  return state.traits(slot).kind == NodeKind::kVirtual ? "virtual" : "";
 }
 
 bool IsBeingDeleted(const ClusterState& state, Slot slot, int64_t now_s) {

@@ -71,9 +71,13 @@ JudgedUtilization UtilizationOf(const ClusterState& state, const NodeQuestion& q
 // Returns whether the node reports to be ready, and no taint says otherwise.
 bool IsReady(const ClusterState& state, Slot slot);
 
-// Returns whether pods of nodes that go may move to this node, whatever they tolerate: it is ready, not
-// cordoned and not virtual, where the pod pays for the room. Nodes that are being deleted take none either.
-bool TakesMovedPods(const ClusterState& state, Slot slot);
+// Returns why pods of nodes that go may not move to this node, whatever they tolerate: "not ready",
+// "cordoned", or "virtual", where the pod pays for the room; empty: they may. Nodes that are being deleted
+// take none either.
+absl::string_view WhyNoDestination(const ClusterState& state, Slot slot);
+inline bool TakesMovedPods(const ClusterState& state, Slot slot) {
+  return WhyNoDestination(state, slot).empty();
+}
 
 // Seconds since 1970 that the value of a taint states; nullopt: no such taint, or its value is not a number.
 std::optional<int64_t> TaintTime(const ClusterState& state, Slot slot, absl::string_view key);

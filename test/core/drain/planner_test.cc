@@ -119,6 +119,29 @@ TEST(DrainPlannerTest, APodWithoutAPlaceIsToldWithTheFilterOfTheNearestNode) {
   EXPECT_EQ(nearest(), FilterName::kNodeUnschedulable);
 }
 
+// Only b has room, and is not ready: room is not what the pod lacks. It counts no longer once it lacks room
+// itself.
+TEST(DrainPlannerTest, APodThatOnlyANodeThatIsNotReadyTakesIsToldSo) {
+  DrainCluster cluster;
+  cluster.nodes = {Node("a", 1000, {ReplicaPod("p", 400)}), Node("b", 1000, {ReplicaPod("q", 600)}),
+                   Node("c", 1000, {ReplicaPod("r", 601)})};
+  cluster.nodes[1].node.traits.ready = false;
+  const auto nearest = [&] {
+    const DrainModel model(cluster);
+    DrainPlanner planner;
+    WorkBudget budget;
+    const DrainPlan& plan = planner.Plan(model.problem(), DrainOptions(), &budget);
+    EXPECT_EQ(plan.keep.front().reason, NodeReason::kNoPlaceToMovePods);
+    return plan.keep.front().nearest.value_or(Verdict()).reasons;
+  };
+  EXPECT_THAT(nearest(), ElementsAre("b would take it, but is not ready"));
+  cluster.nodes[1] = Node("b", 1000, {ReplicaPod("q", 601)});
+  cluster.nodes[1].node.traits.ready = false;
+  EXPECT_THAT(nearest(), ElementsAre("Insufficient cpu"));
+  cluster.nodes.pop_back();
+  EXPECT_THAT(nearest(), ElementsAre("Insufficient cpu"));
+}
+
 // The other node is removed itself, and would refuse the pod of "a" if it stayed: room is not what the pod
 // lacks.
 TEST(DrainPlannerTest, APodThatNoNodeTakesIsToldWhyThoughAllOthersGo) {

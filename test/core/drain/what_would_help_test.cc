@@ -94,6 +94,7 @@ TEST_F(WhatWouldHelpTest, TheFilterThatRefusesTheNearestNodeIsTold) {
             "a node that stays and reaches the volumes of pod default/web-0: one; two");
   EXPECT_EQ(HelpBeyond(FilterName::kNodeVolumeLimits),
             "a node that stays and can attach the volumes of pod default/web-0 as well: one; two");
+  EXPECT_EQ(HelpBeyond(FilterName::kNone), "a node that stays and takes pod default/web-0: one; two");
   EXPECT_EQ(HelpBeyond(FilterName::kNodeName), "a node that stays and takes pod default/web-0: one; two");
   EXPECT_EQ(HelpBeyond(FilterName::kDynamicResources, Judgement::kCannotJudge),
             "whether another node takes pod default/web-0 has to be known: one; two");
