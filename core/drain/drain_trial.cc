@@ -9,6 +9,7 @@
 #include "core/cluster/pod_role.h"
 #include "core/drain/eligibility.h"
 #include "core/drain/filter_shape.h"
+#include "core/fit/filters.h"
 
 namespace loadline {
 namespace {
@@ -276,11 +277,14 @@ std::optional<Verdict> DrainTrial::NearestOf(NodeIndex node, PodFit* fit) {
     return Refusal(FilterName::kNone, StatusClass::kUnschedulable,
                    {absl::StrCat(snapshot_.name(closed->node), " would take it, but is ", why)});
   }
-  if (open.has_value()) return std::move(open->verdict);
-  if (closed.has_value()) return std::move(closed->verdict);
-  std::optional<Near> leaving = NearestOf(node, Standing::kLeaving, fit);
-  if (!leaving.has_value() || fits(leaving)) return std::nullopt;  // it lacks room
-  return std::move(leaving->verdict);
+  std::optional<Near> nearest = open.has_value() ? std::move(open) : std::move(closed);
+  if (!nearest.has_value()) nearest = NearestOf(node, Standing::kLeaving, fit);
+  if (!nearest.has_value() || fits(nearest)) return std::nullopt;  // it lacks room
+  if (nearest->verdict.filter == FilterName::kTaintToleration) {
+    const std::string taint = UntoleratedTaint(fit->pod().shape, snapshot_.node_shape(nearest->node));
+    nearest->verdict.reasons = {absl::StrCat(snapshot_.name(nearest->node), " has ", taint)};
+  }
+  return std::move(nearest->verdict);
 }
 
 // Filters are numbered in the order in which they are asked.

@@ -12,6 +12,7 @@
 #include "core/expand/estimate_on_snapshot.h"
 #include "core/expand/line_room.h"
 #include "core/expand/room.h"
+#include "core/fit/filters.h"
 #include "core/fit/unmet_affinity.h"
 
 namespace loadline {
@@ -264,10 +265,11 @@ std::vector<PodRefusal> Estimator::Refusals(const NodeGroup& group, const std::v
     Verdict verdict = fit(pods).Judge(node);
     if (verdict.judgement == Judgement::kFits) continue;
     PodRefusal& refusal = refusals.emplace_back(PodRefusal{pods, std::move(verdict)});
-    const PodRules* const rules = pods_[pods].pod.shape.rules.get();
-    if (refusal.verdict.filter == FilterName::kNodeAffinity && rules != nullptr) {
-      refusal.unmet = UnmetAffinity(*rules, snapshot_.labels(node));
-    }
+    const PodShape& shape = pods_[pods].pod.shape;
+    if (refusal.verdict.filter == FilterName::kTaintToleration)
+      refusal.unmet = UntoleratedTaint(shape, snapshot_.node_shape(node));
+    if (refusal.verdict.filter == FilterName::kNodeAffinity && shape.rules != nullptr)
+      refusal.unmet = UnmetAffinity(*shape.rules, snapshot_.labels(node));
   }
   snapshot_.Revert();
   NameDaemons(group, budget, &refusals);

@@ -80,7 +80,8 @@ struct PodRefusal {
   Verdict verdict;
   bool daemons_in_the_way = false;  // the node would take them without its daemons
   std::string daemon;               // then the first beside which it does not: namespace/name
-  std::string unmet;                // with kNodeAffinity: see UnmetAffinity()
+  // With kNodeAffinity or kTaintToleration, the condition: see UnmetAffinity() and UntoleratedTaint().
+  std::string unmet;
 };
 
 // Returns the reasons of a refusal for people, with the DaemonSet that is in the way.

@@ -2,6 +2,7 @@
 #ifndef LOADLINE_CORE_FIT_FILTERS_H_
 #define LOADLINE_CORE_FIT_FILTERS_H_
 
+#include <string>
 #include <vector>
 
 #include "core/base/resource_list.h"
@@ -54,6 +55,9 @@ DeviceService ServiceOf(ResourceId resource, const FitContext& context);
 bool ToleratesTaint(const PodRules& rules, const Taint& taint);
 // Returns whether the pod tolerates all taints of the node that keep pods away. Shared with spreading.
 bool ToleratesTaints(const PodRules& rules, const NodeShape& node);
+// Returns the first of these taints that it does not tolerate, such as "dedicated=db:NoSchedule"; empty:
+// none.
+std::string UntoleratedTaint(const PodShape& pod, const NodeShape& node);
 // Returns whether nodeSelector and required node affinity of the pod match. Shared with spreading.
 bool MatchesNodeAffinity(const PodRules& rules, const NodeLabels& node);
 // Returns whether that depends on more than the shape of the node.

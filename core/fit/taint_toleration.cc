@@ -2,7 +2,9 @@
 // effect or key means all of them; tolerationSeconds plays no part. The operators Lt and Gt sit behind a gate
 // that is off, and tolerate nothing.
 #include <algorithm>
+#include <string>
 
+#include "absl/strings/str_cat.h"
 #include "core/fit/filters.h"
 
 namespace loadline {
@@ -35,6 +37,16 @@ bool ToleratesTaint(const PodRules& rules, const Taint& taint) {
 bool ToleratesTaints(const PodRules& rules, const NodeShape& node) {
   return std::all_of(node.taints.begin(), node.taints.end(),
                      [&](const Taint& taint) { return !taint.Repels() || ToleratesTaint(rules, taint); });
+}
+
+std::string UntoleratedTaint(const PodShape& pod, const NodeShape& node) {
+  const PodRules none;
+  const PodRules& rules = pod.rules == nullptr ? none : *pod.rules;
+  for (const Taint& taint : node.taints) {
+    if (!taint.Repels() || ToleratesTaint(rules, taint)) continue;
+    return absl::StrCat(taint.key, taint.value.empty() ? "" : "=", taint.value, ":", taint.effect);
+  }
+  return "";
 }
 
 MadeFilter MakeTaintToleration(const FitContext& context) {

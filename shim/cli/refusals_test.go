@@ -103,7 +103,7 @@ fine         yes        -                  1 (given) USD/h
 blank        no         -                  it has neither a template nor a node, so nobody knows what a new one is
 full         no         -                  may not grow further: it has 0 of at most 0 nodes
 small        no         NodeResourcesFit   Insufficient cpu beside the pods of DaemonSets that each new node has, such as shop/agent
-spot         no         TaintToleration    node(s) had untolerated taint(s)
+spot         no         TaintToleration    node(s) had untolerated taint(s): spot:NoSchedule
 `},
 		{"shop/gated", strings.ReplaceAll(`shop/gated: no node group grows for it: GATED
 
@@ -112,7 +112,7 @@ fine         no         -                  GATED
 blank        no         -                  GATED; besides: it has neither a template nor a node, so nobody knows what a new one is
 full         no         -                  GATED; besides: may not grow further: it has 0 of at most 0 nodes
 small        no         NodeResourcesFit   GATED; besides: Insufficient cpu beside the pods of DaemonSets that each new node has, such as shop/agent
-spot         no         TaintToleration    GATED; besides: node(s) had untolerated taint(s)
+spot         no         TaintToleration    GATED; besides: node(s) had untolerated taint(s): spot:NoSchedule
 `, "GATED", "it is gated and waits for no node: example.com/quota has to be taken off first")},
 	} {
 		out, errs, code := run(t, "loadline", "", "why-not", c.pod, "-f", cluster, "--groups", groups)
@@ -142,7 +142,7 @@ func TestRankAndPlanNameTheFirstReasonOfEachGroup(t *testing.T) {
 	cluster, groups := refusalFiles(t)
 	rank, errs, code := run(t, "loadline", "", "rank", "-f", cluster, "--groups", groups)
 	for _, want := range []string{"small            0      0", "shop/huge: Insufficient cpu",
-		"2 pods, such as shop/huge: node(s) had untolerated taint(s)", "Pod shop/huge is of a ProvisioningRequest (later)",
+		"2 pods, such as shop/huge: node(s) had untolerated taint(s): spot:NoSchedule", "Pod shop/huge is of a ProvisioningRequest (later)",
 		"Pod shop/huge is of a gang (train): it is not planned as a whole",
 		"Pod shop/gated is gated and waits for no node"} {
 		if code != 0 || !strings.Contains(rank, want) {
@@ -162,7 +162,7 @@ blank                       1   shop/huge   -                  it has neither a 
 fine                        1   shop/huge   NodeResourcesFit   Insufficient cpu
 full                        1   shop/huge   NodeResourcesFit   Insufficient cpu
 small                       1   shop/huge   NodeResourcesFit   Insufficient cpu
-spot                        1   shop/huge   TaintToleration    node(s) had untolerated taint(s)
+spot                        1   shop/huge   TaintToleration    node(s) had untolerated taint(s): spot:NoSchedule
 `
 	if code != 0 || !strings.HasPrefix(plan, want) {
 		t.Errorf("plan: exit %d %s, got\n%s, want\n%s", code, errs, plan, want)

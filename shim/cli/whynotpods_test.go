@@ -31,7 +31,7 @@ func TestWhyNotOfAPodThatHasANodeSaysWhatGroupsTake(t *testing.T) {
 	for _, c := range []struct{ there, args, want string }{
 		{pod("large", "900m"), "shop/large fine", "fine could grow for shop/large\n"},
 		{pod("large", "900m"), "shop/large spot",
-			"spot does not grow for shop/large: node(s) had untolerated taint(s)\n"},
+			"spot does not grow for shop/large: node(s) had untolerated taint(s): spot:NoSchedule\n"},
 		{pod("little", "100m"), "shop/little fine", "shop/little finds room on n1, so no group grows for it\n"},
 		{"", "-p " + exported + " fine", "fine could grow for shop/large\n"},
 	} {

@@ -142,6 +142,19 @@ TEST(DrainPlannerTest, APodThatOnlyANodeThatIsNotReadyTakesIsToldSo) {
   EXPECT_THAT(nearest(), ElementsAre("Insufficient cpu"));
 }
 
+TEST(DrainPlannerTest, ATaintThatKeepsAPodAwayIsNamedWithItsNode) {
+  DrainCluster cluster;
+  cluster.nodes = {Node("a", 1000, {ReplicaPod("p", 400)}), Node("b", 1000, {ReplicaPod("q", 600)})};
+  cluster.nodes[1].node.taints = {{"dedicated", "db", "NoSchedule"}};
+  const DrainModel model(cluster);
+  DrainPlanner planner;
+  WorkBudget budget;
+  const DrainPlan& plan = planner.Plan(model.problem(), DrainOptions(), &budget);
+  EXPECT_EQ(plan.keep.front().reason, NodeReason::kNoPlaceToMovePods);
+  EXPECT_THAT(plan.keep.front().nearest.value_or(Verdict()).reasons,
+              ElementsAre("b has dedicated=db:NoSchedule"));
+}
+
 // The other node is removed itself, and would refuse the pod of "a" if it stayed: room is not what the pod
 // lacks.
 TEST(DrainPlannerTest, APodThatNoNodeTakesIsToldWhyThoughAllOthersGo) {

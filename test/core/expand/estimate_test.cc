@@ -97,6 +97,7 @@ class EstimateTest : public ::testing::Test {
     for (const PodRefusal& refusal : refusals) {
       reported.push_back(absl::StrCat(refusal.pods, " ", static_cast<int>(refusal.verdict.filter),
                                       refusal.daemons_in_the_way ? "*" : "", refusal.daemon));
+      last_ = TextOf(refusal);
     }
     return reported;
   }
@@ -105,6 +106,7 @@ class EstimateTest : public ::testing::Test {
   FitOptions options_;
   std::vector<PendingPods> pods_;
   std::vector<IncomingPod> daemons_;
+  std::string last_;  // the text of the last refusal
 };
 
 TEST_F(EstimateTest, ExactFitAndOneUnitShort) {
@@ -325,6 +327,20 @@ TEST_F(EstimateTest, ToldIsWhatAFurtherNodeRefusesAndWhichDaemonIsInTheWay) {
       Refused(EmptyNode(1000), 1),
       ElementsAre(absl::StrCat("1 ", room, "*default/agent"), absl::StrCat("2 ", room, "*default/logs"),
                   absl::StrCat("3 ", room), absl::StrCat("4 ", affinity)));
+}
+
+// The first taint that keeps the pod away is named.
+TEST_F(EstimateTest, ToldIsTheTaintThatIsNotTolerated) {
+  FitPod pod = Plain(100);
+  pod.rules.tolerations = {{"spot", "Exists", "", ""}};
+  Add(pod, 1);
+  FitNode node = EmptyNode(1000);
+  node.taints = {{"soft", "", "PreferNoSchedule"}, {"spot", "", "NoSchedule"}, {"team", "db", "NoExecute"}};
+  EXPECT_THAT(Refused(node), ElementsAre(absl::StrCat("0 ", static_cast<int>(FilterName::kTaintToleration))));
+  EXPECT_EQ(last_, "node(s) had untolerated taint(s): team=db:NoExecute");
+  node.taints.back().value.clear();
+  Refused(node);
+  EXPECT_EQ(last_, "node(s) had untolerated taint(s): team:NoExecute");
 }
 
 // Pods that spread are judged beside those that have been placed: zone a has no room, so b takes one.
