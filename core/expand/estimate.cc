@@ -276,14 +276,19 @@ std::vector<PodRefusal> Estimator::Refusals(const NodeGroup& group, const std::v
   return refusals;
 }
 
-// Adds daemons to a new node one by one, until it no longer takes the pods that it takes without them.
+// Adds daemons to a new node one by one, until the filters refuse the pods that refuse them beside all
+// daemons and not without any. Another filter may refuse them either way.
 void Estimator::NameDaemons(const NodeGroup& group, WorkBudget* budget, std::vector<PodRefusal>* refusals) {
   if (daemons_.empty() || refusals->empty()) return;
   snapshot_.Fork();
   const NodeIndex bare = AddBareCopy(group);
+  const auto refuses = [&](const PodRefusal& refusal) {
+    const Verdict verdict = fit(refusal.pods).Judge(bare);
+    return verdict.judgement != Judgement::kFits && verdict.filter == refusal.verdict.filter;
+  };
   std::vector<PodRefusal*> open;
   for (PodRefusal& refusal : *refusals) {
-    refusal.daemons_in_the_way = fit(refusal.pods).Fits(bare);
+    refusal.daemons_in_the_way = !refuses(refusal);
     if (refusal.daemons_in_the_way) open.push_back(&refusal);
   }
   for (size_t i = 0; i < daemons_.size() && !open.empty(); ++i) {
@@ -294,7 +299,7 @@ void Estimator::NameDaemons(const NodeGroup& group, WorkBudget* budget, std::vec
     snapshot_.PlacePod(bare, daemons_[i]->shape());
     const IncomingPod& daemon = daemons_[i]->pod();
     std::erase_if(open, [&](PodRefusal* refusal) {
-      if (fit(refusal->pods).Fits(bare)) return false;
+      if (!refuses(*refusal)) return false;
       refusal->daemon = absl::StrCat(daemon.shape.namespace_name, "/", daemon.name);
       return true;
     });

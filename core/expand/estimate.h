@@ -78,7 +78,7 @@ struct NodeEstimate {
 struct PodRefusal {
   size_t pods = 0;
   Verdict verdict;
-  bool daemons_in_the_way = false;  // the node would take them without its daemons
+  bool daemons_in_the_way = false;  // the filter would not refuse them without the daemons of the node
   std::string daemon;               // then the first beside which it does not: namespace/name
   // With kNodeAffinity or kTaintToleration, the condition: see UnmetAffinity() and UntoleratedTaint().
   std::string unmet;

@@ -931,7 +931,7 @@ type GroupRefusal struct {
 	Pods []int32 `protobuf:"varint,1,rep,packed,name=pods,proto3" json:"pods,omitempty"`
 	// The first filter that refuses them or that could not be worked out, and its reasons; without slots.
 	Why *VerdictGroup `protobuf:"bytes,2,opt,name=why,proto3" json:"why,omitempty"`
-	// A node without pods of DaemonSets would take them.
+	// The filter would not refuse them on a node without pods of DaemonSets.
 	DaemonsInTheWay bool `protobuf:"varint,3,opt,name=daemons_in_the_way,json=daemonsInTheWay,proto3" json:"daemons_in_the_way,omitempty"`
 	// The reasons for people, with the first of daemon_pods beside which the node does not take them.
 	Text          string `protobuf:"bytes,4,opt,name=text,proto3" json:"text,omitempty"`

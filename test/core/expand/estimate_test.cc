@@ -329,6 +329,20 @@ TEST_F(EstimateTest, ToldIsWhatAFurtherNodeRefusesAndWhichDaemonIsInTheWay) {
                   absl::StrCat("3 ", room), absl::StrCat("4 ", affinity)));
 }
 
+// A node of 1000m without its daemon has room for the pod, and yet not the pod that it must run beside.
+TEST_F(EstimateTest, ADaemonIsInTheWayWhateverElseRefusesThePod) {
+  daemons_.push_back(cluster_.Incoming(Plain(150)));
+  daemons_.back().name = "logs";
+  FitPod pod = Plain(900);
+  pod.rules.affinity = {Term(Select("app", "db"), kHostnameLabel)};
+  Add(pod, 1);
+  const int room = static_cast<int>(FilterName::kNodeResourcesFit);
+  const int affinity = static_cast<int>(FilterName::kInterPodAffinity);
+  EXPECT_THAT(Refused(EmptyNode(1000)), ElementsAre(absl::StrCat("0 ", room, "*default/logs")));
+  EXPECT_THAT(Refused(EmptyNode(1050)), ElementsAre(absl::StrCat("0 ", affinity)));
+  EXPECT_THAT(Refused(EmptyNode(899)), ElementsAre(absl::StrCat("0 ", room)));
+}
+
 // The first taint that keeps the pod away is named.
 TEST_F(EstimateTest, ToldIsTheTaintThatIsNotTolerated) {
   FitPod pod = Plain(100);
