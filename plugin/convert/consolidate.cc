@@ -78,6 +78,10 @@ class ConsolidationEncoder {
     message.set_reason(std::string(ReasonName(kept, fixed)));
     message.set_usd_per_hour(kept.usd_per_hour);
     message.set_worth(kept.worth);
+    if (IsFixed(kept, fixed)) {
+      std::string advice = AdviceFor(*fixed);
+      if (advice != EntryOf(fixed->reason).advice) message.set_advice(std::move(advice));
+    }
     if (fixed == nullptr || !fixed->pod.has_value()) return message;
     const size_t position = fixed->pod->position();
     const NodePods& pods = state_.pods(kept.slot);
@@ -89,15 +93,29 @@ class ConsolidationEncoder {
   }
 
   static absl::string_view ReasonName(const KeptNode& kept, const FixedNode* fixed) {
-    return kept.reason == KeepReason::kFixed && fixed != nullptr ? Name(fixed->reason) : Name(kept.reason);
+    return IsFixed(kept, fixed) ? Name(fixed->reason) : Name(kept.reason);
   }
-  static std::string AdviceFor(const KeptNode& kept, const FixedNode* fixed,
-                               const ConsolidationOptions& options) {
-    return kept.reason == KeepReason::kFixed && fixed != nullptr ? std::string(EntryOf(fixed->reason).advice)
-                                                                 : AdviceOf(kept.reason, options);
+  static std::string AdviceForReason(const KeptNode& kept, const FixedNode* fixed,
+                                     const ConsolidationOptions& options) {
+    return IsFixed(kept, fixed) ? std::string(EntryOf(fixed->reason).advice) : AdviceOf(kept.reason, options);
   }
 
  private:
+  static bool IsFixed(const KeptNode& kept, const FixedNode* fixed) {
+    return kept.reason == KeepReason::kFixed && fixed != nullptr;
+  }
+
+  // Returns what a drain would say. No reason of these depends on options of drains, or on a plan.
+  std::string AdviceFor(const FixedNode& fixed) const {
+    DrainKeep keep;
+    keep.slot = fixed.slot;
+    keep.reason = fixed.reason;
+    keep.pod = fixed.pod;
+    keep.pod_reason = fixed.pod_reason;
+    keep.budget = fixed.budget;
+    return WhatWouldHelp(drain_, DrainOptions(), DrainPlan(), keep);
+  }
+
   const std::string& GroupName(GroupIndex group) const { return groups_[group].name; }
 
   void Encode(const PodTransfer& pod, v1::PodTransfer* message) const {
@@ -322,7 +340,7 @@ void EncodeConsolidation(const ConsolidationPlan& plan, const ConsolidationOptio
     v1::ConsolidationReason& reason = reasons[std::string(ConsolidationEncoder::ReasonName(kept, why))];
     reason.set_nodes(reason.nodes() + 1);
     reason.set_usd_per_hour(reason.usd_per_hour() + kept.usd_per_hour);
-    if (reason.nodes() == 1) reason.set_advice(ConsolidationEncoder::AdviceFor(kept, why, options));
+    if (reason.nodes() == 1) reason.set_advice(ConsolidationEncoder::AdviceForReason(kept, why, options));
     if (bytes > kKeepBytes) continue;
     v1::ConsolidationKeep message = encoder.Encode(kept, why, group_of[kept.slot]);
     bytes += message.ByteSizeLong() + kEntryOverhead;

@@ -189,7 +189,7 @@ func newConsolidateKeep(k *loadlinev1.ConsolidationKeep, advice map[string]strin
 	return consolidateKeep{Node: k.GetNode(), NodeGroup: k.GetNodeGroup(), Reason: k.GetReason(),
 		BlockingPod: podOf(k.GetPodNamespace(), k.GetPodName()), PodReason: k.GetPodReason(),
 		BudgetRefusal: k.GetBudgetRefusal(), USD: k.GetUsdPerHour(), Worth: k.GetWorth(),
-		WhatWouldHelp: advice[k.GetReason()]}
+		WhatWouldHelp: cmp.Or(k.GetAdvice(), advice[k.GetReason()])}
 }
 
 // noBound is said in place of one.
@@ -248,7 +248,7 @@ func (b *billPlan) partOf(node string) string {
 			reason := reasonText(k.GetReason(), k.GetPodReason(), k.GetBudgetRefusal())
 			return strings.TrimSpace(fmt.Sprintf("Consolidation: it stays, %s; it costs %s USD/h, and the pods that "+
 				"would leave it are worth %s. %s", reason, usd(k.GetUsdPerHour()), usd(k.GetWorth()),
-				b.advice()[k.GetReason()]))
+				cmp.Or(k.GetAdvice(), b.advice()[k.GetReason()])))
 		}
 	}
 	return ""

@@ -198,6 +198,31 @@ TEST_F(ConsolidateTest, ANodeThatStartsStays) {
 }
 
 // Pods of a priority below the cutoff wait for no node.
+// Advice is that of drains: of the two nodes of one reason, it names the pod and the value.
+TEST_F(ConsolidateTest, TellsWhatWouldHelpEachNodeThatStays) {
+  k8s::v1::Pod pod = MakePod({}, {{"cpu", "1"}, {"memory", "1Gi"}});
+  auto* const annotation = pod.mutable_metadata()->add_annotations();
+  annotation->set_key("karpenter.sh/do-not-disrupt");
+  annotation->set_value("yes");
+  ChangesBuilder changed = ChangesBuilder::FullList(2, 1);
+  changed.Shape(0, pod);
+  annotation->set_value("true");
+  changed.Shape(1, pod)
+      .Node(0, NodeOfCores("a", "2"), {{0, "web-0", "u0"}})
+      .Node(1, NodeOfCores("b", "2"), {{1, "web-1", "u1"}});
+  ASSERT_TRUE(engine_.Sync(changed).ok());
+  *loop_.mutable_changes() = ChangesBuilder::At(2, 1).changes();
+  const absl::StatusOr<v1::PlanConsolidationResponse> plan = Bill();
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_THAT(plan->keep(), SizeIs(2));
+  EXPECT_EQ(
+      plan->keep(0).advice(),
+      "correct karpenter.sh/do-not-disrupt: \"yes\" of pod default/web-0: nobody knows the value, and so "
+      "it protects as \"true\" would");
+  EXPECT_EQ(plan->keep(1).advice(),
+            "take karpenter.sh/do-not-disrupt, or do-not-evict, off pod default/web-1");
+}
+
 TEST_F(ConsolidateTest, TellsHowManyPodsWait) {
   loop_.mutable_waiting()->set_expendable_priority_cutoff(-10);
   for (const auto& [priority, count] : std::vector<std::pair<int32_t, int32_t>>{{0, 2}, {5, 1}, {-100, 4}}) {

@@ -850,7 +850,9 @@ type ConsolidationKeep struct {
 	// The cost of the node, in US dollars per hour; 0: not known.
 	UsdPerHour float64 `protobuf:"fixed64,8,opt,name=usd_per_hour,json=usdPerHour,proto3" json:"usd_per_hour,omitempty"`
 	// The worth of the pods that would leave the node, at the shadow prices, in US dollars per hour.
-	Worth         float64 `protobuf:"fixed64,9,opt,name=worth,proto3" json:"worth,omitempty"`
+	Worth float64 `protobuf:"fixed64,9,opt,name=worth,proto3" json:"worth,omitempty"`
+	// The change that would help, as in NodeKeep; empty: that of its reason.
+	Advice        string `protobuf:"bytes,10,opt,name=advice,proto3" json:"advice,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -946,6 +948,13 @@ func (x *ConsolidationKeep) GetWorth() float64 {
 		return x.Worth
 	}
 	return 0
+}
+
+func (x *ConsolidationKeep) GetAdvice() string {
+	if x != nil {
+		return x.Advice
+	}
+	return ""
 }
 
 // A reason for which nodes stay, with their number and cost.
@@ -1286,7 +1295,7 @@ const file_loadline_v1_consolidate_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
 	"\x04from\x18\x03 \x01(\tR\x04from\x12\x0e\n" +
 	"\x02to\x18\x04 \x01(\tR\x02to\x12 \n" +
-	"\vplaceholder\x18\x05 \x01(\bR\vplaceholder\"\x9c\x02\n" +
+	"\vplaceholder\x18\x05 \x01(\bR\vplaceholder\"\xb4\x02\n" +
 	"\x11ConsolidationKeep\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x1d\n" +
 	"\n" +
@@ -1299,7 +1308,9 @@ const file_loadline_v1_consolidate_proto_rawDesc = "" +
 	"\x0ebudget_refusal\x18\a \x01(\tR\rbudgetRefusal\x12 \n" +
 	"\fusd_per_hour\x18\b \x01(\x01R\n" +
 	"usdPerHour\x12\x14\n" +
-	"\x05worth\x18\t \x01(\x01R\x05worth\"}\n" +
+	"\x05worth\x18\t \x01(\x01R\x05worth\x12\x16\n" +
+	"\x06advice\x18\n" +
+	" \x01(\tR\x06advice\"}\n" +
 	"\x13ConsolidationReason\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05nodes\x18\x02 \x01(\x03R\x05nodes\x12 \n" +
