@@ -58,21 +58,18 @@ std::vector<NodeAmounts> AllocatableOf(std::span<const Alike> alike) {
   return allocatable;
 }
 
-// Returns the amounts of the template, corrected by what nodes show. `healthy`: so many of them are healthy.
-ResourceAmounts CorrectedAmounts(const ResourceAmounts& stated, const ResourceAmounts& shown, size_t healthy,
+// Returns the amounts of the template, corrected by what nodes show. `healthy`: some of them are healthy.
+ResourceAmounts CorrectedAmounts(const ResourceAmounts& stated, const ResourceAmounts& shown, bool healthy,
                                  const ResourceNames& names) {
-  const auto may_be_broken = [&](ResourceId resource) {
-    return healthy < kShowNoDevice && IsDevice(names.name(resource));
-  };
   ResourceAmounts amounts;
   for (const auto& [resource, amount] : stated) {
-    const bool missing = shown.Find(resource) == nullptr && IsDevice(names.name(resource));
-    if (!missing || may_be_broken(resource)) amounts[resource] = amount;
+    // The driver of a device that no healthy node has will not come on the next node either.
+    const bool missing = healthy && shown.Find(resource) == nullptr && IsDevice(names.name(resource));
+    if (!missing) amounts[resource] = amount;
   }
   for (const auto& [resource, amount] : shown) {
     const int64_t* const said = stated.Find(resource);
-    const bool lower = said != nullptr && amount < *said && amount > *said / 2 && !may_be_broken(resource);
-    if (said == nullptr || lower) amounts[resource] = amount;
+    if (said == nullptr || (amount < *said && amount > *said / 2)) amounts[resource] = amount;
   }
   return amounts;
 }
@@ -247,15 +244,15 @@ std::optional<NodeModel> ModelOfNewNode(const ClusterState& cluster, const Group
                                         const StartupTaints& startup_taints, const ResourceNames& names) {
   if (group.stated == nullptr && group.nodes.empty()) return std::nullopt;
   std::vector<Slot> nodes = HealthyNodes(cluster, group, startup_taints);
-  const size_t healthy = nodes.size();
-  if (healthy == 0) nodes.assign(group.nodes.begin(), group.nodes.end());
+  const bool healthy = !nodes.empty();
+  if (!healthy) nodes.assign(group.nodes.begin(), group.nodes.end());
   const std::vector<Alike> alike = ByShape(cluster, nodes);
   const ResourceAmounts shown = SharedAmounts(AllocatableOf(alike), cluster.resource_names());
   NodeModel model;
   NodeShape& shape = model.shape;
   if (group.stated == nullptr) {
     std::vector<Slot> started = StartedNodes(cluster, group, startup_taints);
-    if (healthy == 0 || started.empty()) started = nodes;
+    if (!healthy || started.empty()) started = nodes;
     const bool single = nodes.size() == 1 && started.size() == 1;
     model.source = single ? ModelSource::kSingle : ModelSource::kShared;
     ShareMarks(alike, ByShape(cluster, started), startup_taints, &shape);

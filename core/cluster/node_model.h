@@ -48,10 +48,6 @@ NodeIndex AddNodeOf(const NodeModel& model, const std::string& name, Snapshot* s
 // it, and it is a domain of its own.
 inline constexpr char kOneOfSeveral[] = "one-of-several";
 
-// So many healthy nodes without a device show that its driver does not come on the next node either. Chosen:
-// one of them may be broken.
-inline constexpr size_t kShowNoDevice = 2;
-
 // Returns whether a node is as those of its group are meant to be: ready and schedulable, without a taint of
 // a node that starts or is to go.
 bool IsHealthyNode(const ClusterState& cluster, Slot slot, const StartupTaints& startup_taints);
@@ -86,9 +82,8 @@ struct GroupNodes {
 // amd64. Amounts are those of the template, or the lower ones that nodes show, unless these are not more than
 // half of them: clouds do not know what kubelets reserve, and a template with twice the hardware is newer
 // than the nodes. Resources and features of which the template says nothing are those that more than half of
-// the nodes have. Devices that no more than half of the healthy nodes offer are left out, if there are
-// kShowNoDevice: their driver has not come in the time that a start may take. Fewer nodes do not lower the
-// number of devices either.
+// the nodes have. Devices that no more than half of the healthy nodes offer are left out, if there is a
+// healthy node: their driver has not come in the time that a start may take.
 //
 // Without a template, labels, taints and features are those that more than half of the nodes have. Labels and
 // taints are also those of more than half of the nodes that have started, cordoned ones included: the only

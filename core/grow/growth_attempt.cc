@@ -195,7 +195,6 @@ class Attempt {
     }
   }
 
-  // Behind those that may grow: packed nodes, as groups that cost nothing.
   void AddUpcomingAsGroups(GrowableGroups* groups) {
     std::optional<int64_t> highest;
     for (const NodeGroup& group : *groups) highest = std::max(highest, group.priority);

@@ -23,9 +23,9 @@ struct ReplacementPolicy {
   DisturbancePrices prices;
   // Moves begin only then. Those that have begun go on.
   TimeWindows windows;
-  // New nodes that are not ready after so long do not come. Drains have failed if no pod has left its node for
-  // `drain_wait_ms`, and in any case after `all_drains_ms`. Chosen: a budget of one pod at a time and pods
-  // that start for an hour let 24 pods move in a day.
+  // New nodes that are not ready after so long do not come. Drains have failed if no pod has left its node
+  // for `drain_wait_ms`, and in any case after `all_drains_ms`. Chosen: a budget of one pod at a time and
+  // pods that start for an hour let 24 pods move in a day.
   int64_t node_wait_ms = int64_t{15} * 60 * 1000;
   int64_t drain_wait_ms = int64_t{60} * 60 * 1000;
   int64_t all_drains_ms = int64_t{24} * 3600 * 1000;

@@ -22,10 +22,10 @@ int64_t RestAfter(const ReplacementPolicy& policy, const GivenUpMoves& moves);
 // of a move start when all of its new nodes are ready, if all pods of its old nodes then have their places
 // under all filters and may move, and if the move still saves what the policy asks for. A move ends when its
 // nodes are not ready in time, when it fails that check, when its drains make no progress for too long, or
-// when a node that its pods have yet to move to is gone. Nodes that were bought for a move that ended are removed when they
-// are empty, and not-begun nodes are taken back. After `node_wait_ms` such a node counts as any other empty
-// node. If the decision is switched off, all moves are forgotten, and their new nodes count as any other.
-// Cost: O(nodes) with moves; O(nodes + pods) when a move is checked.
+// when a node that its pods have yet to move to is gone. Nodes that were bought for a move that ended are
+// removed when they are empty, and not-begun nodes are taken back. After `node_wait_ms` such a node counts as
+// any other empty node. If the decision is switched off, all moves are forgotten, and their new nodes count
+// as any other. Cost: O(nodes) with moves; O(nodes + pods) when a move is checked.
 void FollowMoves(const LoopProblem& problem, Snapshot* snapshot, WorkBudget* budget, GrowthLedger* ledger,
                  ReplacementPlan* plan);
 

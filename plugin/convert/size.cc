@@ -192,8 +192,7 @@ absl::Status DecodeDaemons(const v1::MeasureUtilizationRequest& request, Resourc
   for (int i = 0; i < request.daemon_pods_size(); ++i) {
     absl::StatusOr<PodShape> shape = decoder.Decode(request.daemon_pods(i), PodRole::kIncoming);
     if (!shape.ok()) return Annotate(shape.status(), absl::StrCat("daemon_pods[", i, "]"), " ");
-    if (IsExpendable(TraitsOf(*shape))) continue;  // other pods take its room
-    decoded->daemons.emplace_back().shape = *std::move(shape);
+    if (!IsExpendable(TraitsOf(*shape))) decoded->daemons.emplace_back().shape = *std::move(shape);
   }
   return absl::OkStatus();
 }

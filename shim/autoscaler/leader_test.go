@@ -121,7 +121,7 @@ func (b *bench) addNode(name string) {
 	size := v1.ResourceList{"cpu": resource.MustParse("4"), "memory": resource.MustParse("8Gi"),
 		"pods": resource.MustParse("110")}
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name),
-		Labels: map[string]string{v1.LabelHostname: name}},
+		Labels: map[string]string{v1.LabelHostname: name, v1.LabelOSStable: "linux", v1.LabelArchStable: "amd64"}},
 		Spec: v1.NodeSpec{ProviderID: "sim://" + name},
 		Status: v1.NodeStatus{Capacity: size, Allocatable: size,
 			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}}

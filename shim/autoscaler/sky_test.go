@@ -165,7 +165,8 @@ func (s *sky) register(id, name string) {
 	size := s.size(s.groups[id].cpu)
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name),
 		CreationTimestamp: metav1.Now(),
-		Labels:            map[string]string{v1.LabelHostname: name, "group": id}},
+		Labels: map[string]string{v1.LabelHostname: name, "group": id, v1.LabelOSStable: "linux",
+			v1.LabelArchStable: "amd64"}},
 		Spec: v1.NodeSpec{ProviderID: "sky://" + name},
 		Status: v1.NodeStatus{Capacity: size, Allocatable: size,
 			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue}}}}

@@ -63,8 +63,8 @@ func SlimPod(pod *v1.Pod) *v1.Pod {
 	return out
 }
 
-// UnreadableBudget returns what the engine gets of a disruption budget that nobody has read: one whose selector cannot be
-// read either, so that it covers all pods of its namespace, allows no eviction, and has advice that says so.
+// UnreadableBudget returns what the engine gets of a disruption budget that nobody has read: one whose selector cannot
+// be read either, so that it covers all pods of its namespace, allows no eviction, and has advice that says so.
 func UnreadableBudget(meta metav1.ObjectMeta) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{ObjectMeta: meta,
 		Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{

@@ -96,7 +96,7 @@ TEST_F(MoveEndTest, AMoveWhoseDrainsTakeTooLongIsTriedAfterTwiceAsLong) {
     const LoopPlan plan = Loop(problem_.replacement.drain_wait_ms);
     ASSERT_THAT(plan.replacement.ended, SizeIs(1));
     EXPECT_EQ(plan.replacement.ended[0].why, "its drains have taken too long");
-    nodes_.pop_back();  // the new node goes as well
+    nodes_.pop_back();  // the new node is removed, too
     --problem_.groups[GroupIndex{1}].target;
     EXPECT_THAT(Loop(rest_ms - 1).replacement.begun, IsEmpty());
   }
