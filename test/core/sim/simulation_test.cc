@@ -604,11 +604,15 @@ class ExpendableInvariantTest : public InvariantTest {
 
 TEST_F(ExpendableInvariantTest, ItsPodsMayGoWithTheirNodeAndWaitForNone) {
   const SimNodeIndex node = NodeThere();
+  const SimPodIndex evicted = world_.CreatePod(kWorkload);
+  world_.Bind(evicted, node);
+  world_.SetRunning(evicted);
   world_.Bind(world_.CreatePod(kWorkload), node);
   world_.CreatePod(kWorkload);
   world_.set_now_ms(7'200'000);
   checker_.CheckProgress();
   checker_.StartsToGo(node, /*empty=*/true, /*of_move=*/false);
+  EXPECT_EQ(world_.Evict(evicted), SimEviction::kDone);
   checker_.Deletes(world_.node(node).machine, /*late=*/false);
   EXPECT_THAT(checker_.violations(), IsEmpty());
 }
