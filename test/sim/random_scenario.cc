@@ -17,6 +17,7 @@ constexpr SimPurpose kUnreadPurpose{1001};
 constexpr SimPurpose kZonePurpose{1002};
 constexpr SimPurpose kDelayPurpose{1003};
 constexpr SimPurpose kMarksPurpose{1004};
+constexpr SimPurpose kExpendablePurpose{1005};
 
 SimGroup RandomGroup(int index, RandomStream* random) {
   SimGroup group;
@@ -231,6 +232,12 @@ Scenario RandomScenario(uint64_t seed) {
   if (delay.Chance(200'000)) settings.new_pod_scale_up_delay_s = delay.Between(1, 600);
   RandomStream marks(seed, kMarksPurpose);
   if (seed % 4 != 0) DrawMarks(&marks, &scenario);
+  RandomStream expendable(seed, kExpendablePurpose);
+  if (expendable.Chance(200'000)) {
+    for (SimWorkload& workload : scenario.workloads) {
+      if (expendable.Chance(300'000)) workload.priority = -100;
+    }
+  }
   RandomStream unread(seed, kUnreadPurpose);
   if (seed % 4 != 0 && unread.Chance(160'000)) {
     scenario.faults.unread_group = unread.Between(10'000, 500'000);
