@@ -40,6 +40,12 @@ class MoveEndTest : public ReplacementTest {
     budget_of_all_->current_healthy = budget_of_all_->desired_healthy = 8;
     budget_of_all_->expected_pods = 9;
   }
+  // So does the budget.
+  void TheNewNodeGoes() {
+    nodes_.pop_back();
+    --problem_.groups[GroupIndex{1}].target;
+    budget_of_all_.reset();
+  }
   // A pod of an old node has ended, and another one runs on the new node in its place.
   void APodHasMoved() {
     nodes_.front().pods.pop_back();
@@ -96,9 +102,23 @@ TEST_F(MoveEndTest, AMoveWhoseDrainsTakeTooLongIsTriedAfterTwiceAsLong) {
     const LoopPlan plan = Loop(problem_.replacement.drain_wait_ms);
     ASSERT_THAT(plan.replacement.ended, SizeIs(1));
     EXPECT_EQ(plan.replacement.ended[0].why, "its drains have taken too long");
-    nodes_.pop_back();  // the new node is removed, too
-    --problem_.groups[GroupIndex{1}].target;
+    TheNewNodeGoes();
     EXPECT_THAT(Loop(rest_ms - 1).replacement.begun, IsEmpty());
+  }
+}
+
+// A day and a half hour after the first one the nodes would be forgotten, while the second move drains.
+TEST_F(MoveEndTest, AMoveThatBeginsLateIsNoFirstOne) {
+  TwoSmallNodes();
+  for (const int64_t count : {1, 2}) {
+    BeginDrainsThatWait();
+    Loop(problem_.replacement.drain_wait_ms);
+    ASSERT_THAT(memory_.given_up, SizeIs(2));
+    EXPECT_EQ(memory_.given_up.begin()->second.count, count);
+    TheNewNodeGoes();
+    problem_.replacement.windows = {{1, 2}};  // no move begins
+    Loop(24 * 60 * kMinuteMs);
+    problem_.replacement.windows.reset();
   }
 }
 
