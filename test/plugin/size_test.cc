@@ -150,7 +150,7 @@ TEST_F(SizeTest, DaemonSetAndStaticPodsAreNoDemand) {
 TEST_F(SizeTest, ExpendableDaemonSetsTakeNothing) {
   k8s::v1::Pod daemon = PoolPod("100m");
   OwnedBy("DaemonSet", &daemon);
-  Wait(PoolPod("450m", "1M"), 4);
+  Wait(PoolPod("300m", "1M"), 6);
   request_.mutable_state();
   request_.mutable_groups(0)->set_template_node(PoolNode("t", "500m").SerializeAsString());
   for (const auto& [priority, wanted] : {std::pair(-10, 7), std::pair(-11, 6)}) {
