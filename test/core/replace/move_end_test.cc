@@ -40,7 +40,7 @@ class MoveEndTest : public ReplacementTest {
     budget_of_all_->current_healthy = budget_of_all_->desired_healthy = 8;
     budget_of_all_->expected_pods = 9;
   }
-  // So does the budget.
+  // Takes the new node and the budget away.
   void TheNewNodeGoes() {
     nodes_.pop_back();
     --problem_.groups[GroupIndex{1}].target;
