@@ -15,12 +15,15 @@
 namespace loadline {
 namespace {
 
-// Counts the nodes with a label of each value.
+// Counts the nodes with a label of each value, for those keys that are asked about.
 class LabelCounts {
  public:
-  explicit LabelCounts(std::span<const Alike> alike) : all_(CountNodes(alike)) {
+  template <typename IsAsked>
+  LabelCounts(std::span<const Alike> alike, IsAsked is_asked) : all_(CountNodes(alike)) {
     for (const Alike& of : alike) {
-      for (const Label& label : of.shape->labels) counts_[{label.key, label.value}] += of.nodes;
+      for (const Label& label : of.shape->labels) {
+        if (is_asked(label.key)) counts_[{label.key, label.value}] += of.nodes;
+      }
     }
   }
 
@@ -112,10 +115,11 @@ int64_t CountNodes(std::span<const Alike> alike) {
 
 void ShareMarks(std::span<const Alike> healthy, std::span<const Alike> started, const StartupTaints& names,
                 NodeShape* shape) {
-  const auto of_started = LabelCounts(started).Shared();
-  for (const auto& [key, value] : LabelCounts(healthy).Shared()) {
+  const auto names_no_zone = [](absl::string_view key) { return !IsZoneLabel(key); };
+  const auto of_started = LabelCounts(started, names_no_zone).Shared();
+  for (const auto& [key, value] : LabelCounts(healthy, names_no_zone).Shared()) {
     const auto found = of_started.find(key);
-    if (IsZoneLabel(key) || found == of_started.end()) continue;
+    if (found == of_started.end()) continue;
     const bool one_value = found->second == value || IsInstanceTypeLabel(key);
     if (one_value || !IsPlaceLabel(key)) shape->labels.Set(key, one_value ? value : kOneOfSeveral);
   }
@@ -141,11 +145,13 @@ void AddCloudLabels(std::span<const Alike> alike, Labels* labels) {
     if (!architecture) labels->Set(kArchitectureLabel, "amd64");
     return;
   }
-  for (const auto& [key, value] : LabelCounts(alike).Shared()) {
-    const bool is_kubelets = absl::c_linear_search(KubeletLabels(), key);
-    if (!is_kubelets && !IsInstanceTypeLabel(key)) continue;
-    const bool is_stated = !is_kubelets ? type : absl::EndsWith(key, "os") ? system : architecture;
-    if (!is_stated && value != kOneOfSeveral) labels->Set(key, value);
+  const auto is_left_out = [&](absl::string_view key) {
+    if (IsInstanceTypeLabel(key)) return !type;
+    return absl::c_linear_search(KubeletLabels(), key) &&
+           !(absl::EndsWith(key, "os") ? system : architecture);
+  };
+  for (const auto& [key, value] : LabelCounts(alike, is_left_out).Shared()) {
+    if (value != kOneOfSeveral) labels->Set(key, value);
   }
 }
 
@@ -156,8 +162,8 @@ void AddZoneLabels(std::span<const Alike> alike, bool has_template, Labels* labe
   std::vector<Alike> there;
   absl::c_copy_if(alike, std::back_inserter(there),
                   [&](const Alike& of) { return ZoneOf(of.shape->labels) == zone; });
-  for (const auto& [key, value] : LabelCounts(there).Shared()) {
-    if (IsZoneLabel(key) && !(has_template && labels->Find(key) != nullptr)) labels->Set(key, value);
+  for (const auto& [key, value] : LabelCounts(there, IsZoneLabel).Shared()) {
+    if (!has_template || labels->Find(key) == nullptr) labels->Set(key, value);
   }
 }
 

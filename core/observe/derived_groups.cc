@@ -14,6 +14,7 @@
 #include "core/cluster/node_kind.h"
 #include "core/cluster/node_model.h"
 #include "core/cluster/platform_labels.h"
+#include "core/cluster/shared_marks.h"
 #include "core/price/capacity_type.h"
 #include "core/price/price_model.h"
 
@@ -214,10 +215,10 @@ std::string TextOfMost(const std::vector<Slot>& nodes, const TextOf& text_of) {
 // Returns the capacity type of more than half of the nodes. Labels of several conventions may say it, none of
 // them on most nodes.
 CapacityType CapacityTypeOfMost(const ClusterState& cluster, const std::vector<Slot>& nodes) {
-  std::map<CapacityType, size_t> counts;
-  for (const Slot slot : nodes) {
-    const CapacityType type = CapacityTypeOf(cluster.node_shape(slot).labels);
-    if (2 * ++counts[type] > nodes.size()) return type;
+  std::map<CapacityType, int64_t> counts;
+  for (const Alike& of : ByShape(cluster, nodes)) counts[CapacityTypeOf(of.shape->labels)] += of.nodes;
+  for (const auto& [type, count] : counts) {
+    if (2 * count > static_cast<int64_t>(nodes.size())) return type;
   }
   return CapacityType::kUnknown;
 }

@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/bounded_name.h"
 #include "core/cluster/gpu_resources.h"
+#include "core/cluster/node_model.h"
 #include "core/cluster/platform_labels.h"
 
 namespace loadline {
@@ -46,7 +47,8 @@ SlackClassKey ClassOf(const NodeShape& node, const SlackClassRules& rules, const
   SlackClassKey key;
   std::string type;
   for (const Label& label : node.labels) {
-    if (!absl::c_binary_search(rules.label_keys, label.key)) continue;
+    // Nobody knows which value a new node will have: no placeholder may ask for it.
+    if (!absl::c_binary_search(rules.label_keys, label.key) || label.value == kOneOfSeveral) continue;
     key.labels.Set(label.key, label.value);
     const bool is_type = IsInstanceTypeLabel(label.key);
     if (!is_type || absl::c_binary_search(rules.selected, label.key)) {

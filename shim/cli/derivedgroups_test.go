@@ -37,7 +37,8 @@ func fullPools(t *testing.T) string {
 	return file
 }
 
-// Without --groups, `plan`, `rank`, `why` and `why-not` are about the same groups: those that are derived from the nodes.
+// Without --groups, `plan`, `rank`, `why` and `why-not` are about the same groups: those that are derived from the
+// nodes.
 func TestDerivedGroupsAreThoseOfEachCommand(t *testing.T) {
 	file := fullPools(t)
 	bill := ask[billAnswer](t, file, "bill")

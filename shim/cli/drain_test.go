@@ -53,7 +53,8 @@ func TestNodesAreNotJudgedWithoutPods(t *testing.T) {
 	}
 	const want = "nodes.yaml holds no pod, so that each node looks empty"
 	for _, args := range [][]string{{"drain"}, {"bill"}, {"consolidate"}, {"plan", "--groups", groups},
-		{"size", "--groups", groups}, {"slack"}, {"rank"}, {"rank", "--groups", groups}, {"why", "n1"}, {"why", "node/n1"}, {"why", "a", "--groups", groups}} {
+		{"size", "--groups", groups}, {"slack"}, {"rank"}, {"rank", "--groups", groups},
+		{"why", "n1"}, {"why", "node/n1"}, {"why", "a", "--groups", groups}} {
 		args = append(args, "-f", file, "--now", drainNow)
 		if _, errs, code := run(t, "loadline", "", args...); code != 1 || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit %d: %s, want %q", args, code, errs, want)

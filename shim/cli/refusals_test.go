@@ -142,7 +142,8 @@ func TestRankAndPlanNameTheFirstReasonOfEachGroup(t *testing.T) {
 	cluster, groups := refusalFiles(t)
 	rank, errs, code := run(t, "loadline", "", "rank", "-f", cluster, "--groups", groups)
 	for _, want := range []string{"small            0      0", "shop/huge: Insufficient cpu",
-		"2 pods, such as shop/huge: node(s) had untolerated taint(s): spot:NoSchedule", "Pod shop/huge is of a ProvisioningRequest (later)",
+		"2 pods, such as shop/huge: node(s) had untolerated taint(s): spot:NoSchedule",
+		"Pod shop/huge is of a ProvisioningRequest (later)",
 		"Pod shop/huge is of a gang (train): it is not planned as a whole",
 		"Pod shop/gated is gated and waits for no node"} {
 		if code != 0 || !strings.Contains(rank, want) {

@@ -141,12 +141,11 @@ func (s *slow) Invoke(ctx context.Context, method string, args, reply any, optio
 	return s.Conn.Invoke(ctx, method, args, reply, options...)
 }
 
-// A call that takes long holds up no other one. Those that began after it are written behind it, since the engine may
-// have answered them with what the long one has changed.
-func TestRecordedCallsOverlap(t *testing.T) {
-	var file bytes.Buffer
+// recordSlowCall begins a call of PlanLoop that is recorded, and returns the connection and what ends the call.
+func recordSlowCall(t *testing.T, file *bytes.Buffer) (recorded engine.Conn, end func()) {
+	t.Helper()
 	conn := &slow{enginetest.Open(t), make(chan bool), make(chan bool)}
-	recorded := engine.Record(conn, &file)
+	recorded = engine.Record(conn, file)
 	ended := make(chan error)
 	go func() {
 		_, err := loadlinev1.NewAutoscalerClient(recorded).PlanLoop(t.Context(), &loadlinev1.PlanLoopRequest{NowS: 60,
@@ -154,13 +153,24 @@ func TestRecordedCallsOverlap(t *testing.T) {
 		ended <- err
 	}()
 	<-conn.began
+	return recorded, func() {
+		t.Helper()
+		conn.others <- true
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A call that takes long holds up no other one. Those that began after it are written behind it, since the engine may
+// have answered them with what the long one has changed.
+func TestRecordedCallsOverlap(t *testing.T) {
+	var file bytes.Buffer
+	recorded, end := recordSlowCall(t, &file)
 	if _, err := loadlinev1.NewClusterStateClient(recorded).Sync(t.Context(), syncRequest("a")); err != nil {
 		t.Fatal(err)
 	}
-	conn.others <- true
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+	end()
 	var got []string
 	err := engine.Replay(t.Context(), enginetest.Open(t), &file, func(r engine.Replayed) error {
 		got = append(got, r.Recorded.GetMethod(), fmt.Sprint(r.Same))
@@ -175,24 +185,13 @@ func TestRecordedCallsOverlap(t *testing.T) {
 // Behind a call that does not end, 64 others wait to be written.
 func TestRecordedCallThatDoesNotEnd(t *testing.T) {
 	var file bytes.Buffer
-	conn := &slow{enginetest.Open(t), make(chan bool), make(chan bool)}
-	recorded := engine.Record(conn, &file)
-	ended := make(chan error)
-	go func() {
-		_, err := loadlinev1.NewAutoscalerClient(recorded).PlanLoop(t.Context(), &loadlinev1.PlanLoopRequest{NowS: 60,
-			Cluster: &loadlinev1.PlanLoopRequest_Own{Own: &loadlinev1.Changes{}}})
-		ended <- err
-	}()
-	<-conn.began
+	recorded, end := recordSlowCall(t, &file)
 	for i := range 66 {
 		if _, err := loadlinev1.NewClusterStateClient(recorded).Sync(t.Context(), syncRequest(fmt.Sprint(i%8))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	conn.others <- true
-	if err := <-ended; err != nil {
-		t.Fatal(err)
-	}
+	end()
 	var got []string
 	err := engine.Replay(t.Context(), enginetest.Open(t), &file, func(r engine.Replayed) error {
 		got = append(got, r.Recorded.GetMethod())

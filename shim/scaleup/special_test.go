@@ -107,9 +107,10 @@ func TestRemarksCountTheNamesOfSeveralPods(t *testing.T) {
 		"3 pods, such as shop/a, are gated and wait for no node: x/one and 1 other have to be taken off first.",
 		"2 pods, such as shop/d, are of a priority below -10 (-20): no group grows for such pods.",
 		"2 pods, such as shop/f, are of schedulers for whose pods no group grows (a and 1 other).",
-		"2 pods, such as shop/h, are of ProvisioningRequests (v and 1 other), which are not read: they count as any other pods.",
-		"3 pods, such as shop/j, are of gangs (pg and 2 others): none is planned as a whole, so nodes may come on which none " +
-			"of their pods is bound.",
+		"2 pods, such as shop/h, are of ProvisioningRequests (v and 1 other), which are not read: they count as any " +
+			"other pods.",
+		"3 pods, such as shop/j, are of gangs (pg and 2 others): none is planned as a whole, so nodes may come on " +
+			"which none of their pods is bound.",
 	}
 	if lines := r.Lines(); !slices.Equal(lines, want) {
 		t.Errorf("got %q", lines)

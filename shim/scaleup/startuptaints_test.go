@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// The beginning of a key may end anywhere in it, as in Cluster Autoscaler; only one with which no key begins is refused.
+// The beginning of a key may end anywhere in it, as in Cluster Autoscaler; only one with which no key begins is
+// refused.
 func TestStartupTaintPrefixesAreBeginningsOfKeys(t *testing.T) {
 	label := strings.Repeat("a", 63)
 	right := []string{"example.com/agent-", "startup-", "example.", "example.com", "example.com/", "a", label,

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "core/cluster/node_model.h"
 #include "test/testing/fit_cluster.h"
 
 namespace loadline {
@@ -58,6 +59,15 @@ TEST_F(SlackClassTest, GpusTellMachinesWithoutATypeApart) {
   FitNode typed = with_gpus(8);
   typed.labels = {{kType, "p5"}};
   EXPECT_EQ(Class(typed).name, "node.kubernetes.io/instance-type=p5,cpu 4000m,memory 64");
+}
+
+// A placeholder that asked for the value which means several would never find a node.
+TEST_F(SlackClassTest, AValueThatNobodyKnowsIsNotAskedFor) {
+  FitNode node = Sized(4'000, 64);
+  const std::string plain = Class(node).name;
+  node.labels = {{kZone, kOneOfSeveral}};
+  EXPECT_EQ(Class(node, {kZone}).name, plain);
+  EXPECT_THAT(Class(node, {kZone}).needs, SizeIs(0));
 }
 
 TEST_F(SlackClassTest, OnlyLabelsThatCountTellClassesApart) {
