@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_join.h"
 #include "core/cluster/node_model.h"
 #include "core/cluster/scoped_fork.h"
 #include "core/fit/pod_fit.h"
+#include "core/observe/see_fleet.h"
 #include "core/size/group_facts.h"
 
 namespace loadline {
@@ -29,7 +31,11 @@ int64_t PeriodAfter(int64_t failures, int64_t initial_ms) {
 }  // namespace
 
 GroupedNodes::GroupedNodes(const DrainProblem& drain, size_t groups, const StartupTaints& startup_taints)
-    : cluster_(*drain.cluster), startup_taints_(startup_taints), nodes_(groups), newest_(groups) {
+    : cluster_(*drain.cluster),
+      not_started_(drain.not_started),
+      startup_taints_(startup_taints),
+      nodes_(groups),
+      newest_(groups) {
   for (const auto [slot, group] : drain.group_of) {
     if (!cluster_.Occupied(slot)) continue;
     nodes_[group].push_back(slot);
@@ -58,14 +64,18 @@ std::vector<GroupedNodes::Aged> GroupedNodes::Newest(GroupIndex group) const {
   std::vector<Aged> newest;
   for (const Slot slot : nodes_[group]) {
     const std::optional<int64_t> created_s = cluster_.traits(slot).created_s;
-    // A state of a node that will pass says nothing about the next node.
-    if (created_s.has_value() && IsHealthyNode(cluster_, slot, startup_taints_) &&
-        !HasTaintOf(TaintKind::kCondition, cluster_.node_shape(slot), startup_taints_)) {
-      newest.emplace_back(-*created_s, slot);
-    }
+    if (created_s.has_value() && WillStayAsItIs(slot)) newest.emplace_back(-*created_s, slot);
   }
   std::sort(newest.begin(), newest.end());
   return newest;
+}
+
+bool GroupedNodes::WillStayAsItIs(Slot slot) const {
+  const NodeShape& shape = cluster_.node_shape(slot);
+  if (absl::c_binary_search(not_started_, slot)) return false;
+  if (!HasStarted(cluster_, slot, startup_taints_)) return !shape.unschedulable;
+  return IsHealthyNode(cluster_, slot, startup_taints_) &&
+         !HasTaintOf(TaintKind::kCondition, shape, startup_taints_);
 }
 
 bool PurchaseJudge::HasHelped(GroupIndex group, size_t pods, Purchase* purchase) {
@@ -103,10 +113,16 @@ PurchaseJudge::Answer PurchaseJudge::Ask(size_t pods, Slot slot, std::string* wh
   const Answer as_it_is = AskAsItIs(pods, *node, why);
   if (as_it_is != Answer::kRefuses) return as_it_is;
   // From the last one to the first, since the last pod takes the place of the one that is removed.
+  bool has_run_pods = false;
   for (size_t i = snapshot_.pods(*node).size(); i-- > 0;) {
     const PodShape& shape = snapshot_.pod_shape(snapshot_.pods(*node)[i].shape);
-    if (!BelongsToNode(shape, snapshot_.objects())) snapshot_.RemovePod(*node, i);
+    if (BelongsToNode(shape, snapshot_.objects())) continue;
+    snapshot_.RemovePod(*node, i);
+    has_run_pods = true;
   }
+  // A node that has run pods started once: its state of today says nothing about the next node.
+  if (has_run_pods && !HasStarted(*problem_.drain.cluster, slot, problem_.startup_taints))
+    return Answer::kUnknown;
   return AskAsItIs(pods, *node, why);
 }
 
@@ -121,6 +137,7 @@ PurchaseJudge::Answer PurchaseJudge::AskAsItIs(size_t pods, NodeIndex node, std:
 
 uint64_t PurchaseJudge::ShapeOf(Slot node) const {
   const NodeShape& shape = problem_.drain.cluster->node_shape(node);
+  if (!HasStarted(*problem_.drain.cluster, node, problem_.startup_taints)) return shape.fingerprint;
   return WithoutPassingTaints(shape, problem_.startup_taints).fingerprint;
 }
 

@@ -48,7 +48,7 @@ class VainGrowthTest : public ::testing::Test {
   // Looks at the pods that wait, in so many minutes.
   std::vector<VainGrowth> Look(int64_t minute, const std::vector<FitPod>& waiting, WorkBudget budget = {}) {
     cluster_ = FitCluster();
-    for (const FitNode& node : nodes_) cluster_.Add(node);
+    for (const FitNode& node : nodes_) cluster_.Add(node, pods_);
     problem_.drain.cluster = &cluster_.state();
     problem_.drain.group_of = AllInFirstGroup(static_cast<int64_t>(nodes_.size()));
     for (NodeGroup& group : problem_.groups) {
@@ -75,6 +75,7 @@ class VainGrowthTest : public ::testing::Test {
   static int64_t NowMs(int64_t minute) { return kNowS * 1000 + minute * kMinuteMs; }
 
   std::vector<FitNode> nodes_;
+  std::vector<FitPod> pods_;  // on each node
   FitCluster cluster_;
   LoopProblem problem_;
   LoopMemory memory_;
@@ -125,6 +126,46 @@ TEST_F(VainGrowthTest, APassingTaintIsNoChangeOfTheNode) {
   EXPECT_THAT(Look(3, {Special("a", "job")}), SizeIs(1));
   nodes_[0].taints = {{"dedicated", "x", "NoSchedule"}};
   EXPECT_THAT(Look(4, {Special("a", "job")}), IsEmpty());
+}
+
+// The taint of a driver that never becomes ready, or a kubelet that never does.
+TEST_F(VainGrowthTest, ANodeThatDoesNotStartInItsTimeHasNotHelped) {
+  const std::vector<FitPod> waiting = {{.namespace_name = "a", .requests = {{"cpu", 1000}}}};
+  const std::vector<Taint> startup = {{"startup-taint.cluster-autoscaler.kubernetes.io/x", "", "NoSchedule"}};
+  const std::vector<Taint> not_ready = {{"node.kubernetes.io/not-ready", "", "NoSchedule"}};
+  for (const bool ready : {true, false}) {
+    SCOPED_TRACE(ready);
+    nodes_.clear();
+    memory_ = {};
+    Look(0, waiting);
+    Grow(0);
+    Come(1, ready ? startup : not_ready);
+    nodes_[0].allocatable = {{"cpu", 4000}, {"pods", 10}};
+    nodes_[0].traits.ready = ready;
+    problem_.drain.not_started = {Slot{0}};
+    EXPECT_THAT(Look(2, waiting), IsEmpty()) << "it has its time";
+    problem_.drain.not_started.clear();
+    const std::vector<VainGrowth> vain = Look(17, waiting);
+    ASSERT_THAT(vain, SizeIs(1));
+    EXPECT_THAT(vain[0].reason, HasSubstr("untolerated taint"));
+    nodes_[0].taints.clear();
+    nodes_[0].traits.ready = true;
+    EXPECT_THAT(Look(18, waiting), IsEmpty()) << "it has started";
+  }
+}
+
+// A node on which pods run has started before.
+TEST_F(VainGrowthTest, ANodeThatBreaksLaterWasOfUse) {
+  const std::vector<FitPod> waiting = {{.namespace_name = "a", .requests = {{"cpu", 1000}}}};
+  Look(0, waiting);
+  Grow(0);
+  Come(1, {{"node.kubernetes.io/unreachable", "", "NoSchedule"}});
+  nodes_[0].allocatable = {{"cpu", 4000}, {"pods", 10}};
+  nodes_[0].traits.ready = false;
+  pods_ = {{.requests = {{"cpu", 1000}}}};
+  EXPECT_THAT(Look(60, waiting), IsEmpty());
+  pods_.clear();
+  EXPECT_THAT(Look(61, waiting), SizeIs(1));
 }
 
 TEST_F(VainGrowthTest, PeriodsDoubleUpToADay) {
