@@ -319,7 +319,7 @@ void EncodeConsolidation(const ConsolidationPlan& plan, const ConsolidationOptio
                          v1::PlanConsolidationResponse* response) {
   const ConsolidationEncoder encoder(drain, groups);
   *response->mutable_bill() = EncodeBill(plan.bill, prices);
-  *response->mutable_other_nodes() = EncodeOtherNodes(FindOtherNodes(*drain.cluster, drain.group_of));
+  *response->mutable_other_nodes() = EncodeOtherNodes(*drain.cluster, drain.group_of);
   size_t bytes = 0;
   for (const ConsolidationMove& move : plan.moves) {
     v1::ConsolidationMove message = encoder.Encode(move);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -121,7 +122,8 @@ v1::NodeKind EncodeNodeKind(NodeKind kind) {
   return v1::NODE_KIND_UNSPECIFIED;
 }
 
-v1::OtherNodes EncodeOtherNodes(const OtherNodes& others) {
+v1::OtherNodes EncodeOtherNodes(const ClusterState& cluster, const GroupsOfNodes& group_of) {
+  const OtherNodes others = FindOtherNodes(cluster, group_of);
   v1::OtherNodes message;
   message.set_control_plane(others.control_plane);
   message.set_virtual_(others.virtual_nodes);
@@ -129,6 +131,11 @@ v1::OtherNodes EncodeOtherNodes(const OtherNodes& others) {
     v1::OtherNode* const added = message.add_first();
     added->set_node(node.name);
     added->set_kind(EncodeNodeKind(node.kind));
+  }
+  const std::vector<Slot> as_machines = NamedAsMachines(cluster, group_of);
+  message.set_as_machines(static_cast<int64_t>(as_machines.size()));
+  for (const Slot slot : std::span(as_machines).first(std::min(as_machines.size(), kMostOtherNodes))) {
+    message.add_first_as_machines(std::string(cluster.name(slot)));
   }
   return message;
 }

@@ -9,6 +9,7 @@
 #include "core/base/resource_list.h"
 #include "core/base/resource_names.h"
 #include "core/cluster/cluster_state.h"
+#include "core/cluster/node_group.h"
 #include "core/cluster/node_kind.h"
 #include "core/cluster/view.h"
 #include "loadline/v1/cluster_state.pb.h"
@@ -16,7 +17,8 @@
 namespace loadline {
 
 v1::NodeKind EncodeNodeKind(NodeKind kind);
-v1::OtherNodes EncodeOtherNodes(const OtherNodes& others);
+// Encodes the nodes of a plan that are no machines, and those of the control plane that groups name.
+v1::OtherNodes EncodeOtherNodes(const ClusterState& cluster, const GroupsOfNodes& group_of);
 
 v1::ViewState EncodeView(absl::string_view name, const View& view);
 

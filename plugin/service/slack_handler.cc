@@ -124,7 +124,7 @@ absl::StatusOr<v1::PlanSlackResponse> AnswerPlanSlack(const v1::PlanSlackRequest
   WorkBudget budget = BudgetOf(request, kSlackWork, shared.limits.question_bytes, deadline);
   v1::PlanSlackResponse response = EncodeSlackPlan(planner->Plan(question, &budget));
   response.set_clamped_amounts(decoded->problem.clamped_amounts);
-  *response.mutable_other_nodes() = EncodeOtherNodes(FindOtherNodes(view.cluster(), group_of));
+  *response.mutable_other_nodes() = EncodeOtherNodes(view.cluster(), group_of);
   decoded->problem.left_out.Add(shared.LeftOut(view));
   TellLeftOut(decoded->problem.left_out, &response);
   if (request.want_state()) *response.mutable_state() = EncodeSlackState(planner->State());

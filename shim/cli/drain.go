@@ -160,6 +160,7 @@ func (s *drainSource) ask(ctx context.Context, source *sourceFlags, engine engin
 		return nil, engineError(err)
 	}
 	c.correctAdvice(d.PlanDrainResponse)
+	d.notes = append(d.notes, noteNodesAsMachines(d.GetOtherNodes())...)
 	d.warnings = c.loop.Warnings
 	if movesPods(d.PlanDrainResponse) {
 		d.notes = append(d.notes, noteMachines(c.cluster)...)

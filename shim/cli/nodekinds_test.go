@@ -180,6 +180,14 @@ func TestANamedControlPlaneIsAMachine(t *testing.T) {
 	if len(drain.Remove) != 1 || drain.Remove[0].Node != "s-1" || drain.Keep[0].Reason != "NotAutoscaled" {
 		t.Errorf("drain: %v", drain)
 	}
+	const note = "1 node of the control plane (s-1) belongs to a node group that names it, and may be removed like any " +
+		"machine."
+	for _, command := range []string{"drain", "bill", "consolidate", "slack"} {
+		text, errs, code := run(t, "loadline", "", command, "--now", drainNow, "--groups", groups, "-f", file)
+		if code != 0 || !strings.Contains(text, note) {
+			t.Errorf("%s: exit %d: %s%s", command, code, text, errs)
+		}
+	}
 	bill := ask[billAnswer](t, file, "bill", "--now", drainNow, "--groups", groups)
 	if math.Abs(bill.Now-0.25) > 1e-9 || len(bill.OtherNodes) != 0 {
 		t.Errorf("bill: %v, %v", bill.Now, bill.OtherNodes)

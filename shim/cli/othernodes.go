@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"loadline.dev/shim/api/loadlinev1"
@@ -66,5 +67,20 @@ func noteOtherNodes(others *loadlinev1.OtherNodes, follows [2]string) []string {
 		}
 		notes = append(notes, fmt.Sprintf("%d %s (%s) %s.", of.count, noun, strings.Join(names, ", "), verb))
 	}
-	return notes
+	return append(notes, noteNodesAsMachines(others)...)
+}
+
+// noteNodesAsMachines says which nodes of the control plane a node group has, whose selector may be meant for others.
+func noteNodesAsMachines(others *loadlinev1.OtherNodes) []string {
+	count := others.GetAsMachines()
+	if count == 0 {
+		return nil
+	}
+	names := others.GetFirstAsMachines()
+	if int64(len(names)) < count || len(names) > mostNamedNodes {
+		names = append(slices.Clone(names[:min(len(names), mostNamedNodes)]), "...")
+	}
+	return []string{fmt.Sprintf("%s of the control plane (%s) %s, and may be removed like any machine.",
+		plural(int(count), "node"), strings.Join(names, ", "),
+		agree(count, "belongs to a node group that names it", "belong to node groups that name them"))}
 }

@@ -1153,9 +1153,13 @@ type OtherNodes struct {
 	// Number of nodes of the kind VIRTUAL.
 	Virtual int64 `protobuf:"varint,2,opt,name=virtual,proto3" json:"virtual,omitempty"`
 	// The first 256 of these nodes, by name.
-	First         []*OtherNode `protobuf:"bytes,3,rep,name=first,proto3" json:"first,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	First []*OtherNode `protobuf:"bytes,3,rep,name=first,proto3" json:"first,omitempty"`
+	// Number of nodes of the control plane that belong to a named group: they count as machines.
+	AsMachines int64 `protobuf:"varint,4,opt,name=as_machines,json=asMachines,proto3" json:"as_machines,omitempty"`
+	// The names of the first 256 of them, by slot.
+	FirstAsMachines []string `protobuf:"bytes,5,rep,name=first_as_machines,json=firstAsMachines,proto3" json:"first_as_machines,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *OtherNodes) Reset() {
@@ -1205,6 +1209,20 @@ func (x *OtherNodes) GetVirtual() int64 {
 func (x *OtherNodes) GetFirst() []*OtherNode {
 	if x != nil {
 		return x.First
+	}
+	return nil
+}
+
+func (x *OtherNodes) GetAsMachines() int64 {
+	if x != nil {
+		return x.AsMachines
+	}
+	return 0
+}
+
+func (x *OtherNodes) GetFirstAsMachines() []string {
+	if x != nil {
+		return x.FirstAsMachines
 	}
 	return nil
 }
@@ -1656,12 +1674,15 @@ const file_loadline_v1_cluster_state_proto_rawDesc = "" +
 	"\tpod_count\x18\x05 \x01(\x03R\bpodCount\x12)\n" +
 	"\x04pods\x18\x06 \x03(\v2\x15.loadline.v1.PodStateR\x04pods\x12)\n" +
 	"\x04kind\x18\a \x01(\x0e2\x15.loadline.v1.NodeKindR\x04kind\x12%\n" +
-	"\x0estartup_taints\x18\b \x03(\tR\rstartupTaints\"y\n" +
+	"\x0estartup_taints\x18\b \x03(\tR\rstartupTaints\"\xc6\x01\n" +
 	"\n" +
 	"OtherNodes\x12#\n" +
 	"\rcontrol_plane\x18\x01 \x01(\x03R\fcontrolPlane\x12\x18\n" +
 	"\avirtual\x18\x02 \x01(\x03R\avirtual\x12,\n" +
-	"\x05first\x18\x03 \x03(\v2\x16.loadline.v1.OtherNodeR\x05first\"J\n" +
+	"\x05first\x18\x03 \x03(\v2\x16.loadline.v1.OtherNodeR\x05first\x12\x1f\n" +
+	"\vas_machines\x18\x04 \x01(\x03R\n" +
+	"asMachines\x12*\n" +
+	"\x11first_as_machines\x18\x05 \x03(\tR\x0ffirstAsMachines\"J\n" +
 	"\tOtherNode\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12)\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x15.loadline.v1.NodeKindR\x04kind\"\x82\x01\n" +

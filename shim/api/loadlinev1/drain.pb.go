@@ -973,6 +973,9 @@ type PlanDrainResponse struct {
 	Stay []*StayReason `protobuf:"bytes,15,rep,name=stay,proto3" json:"stay,omitempty"`
 	// Unneeded nodes that stay only because other nodes use up a disruption budget. Their timers keep running.
 	BehindBudgets []*UnneededBehindBudget `protobuf:"bytes,16,rep,name=behind_budgets,json=behindBudgets,proto3" json:"behind_budgets,omitempty"`
+	// Nodes that are no machines, and those that count as machines because a group names them. Only PlanDrain
+	// fills it in.
+	OtherNodes    *OtherNodes `protobuf:"bytes,17,opt,name=other_nodes,json=otherNodes,proto3" json:"other_nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1115,6 +1118,13 @@ func (x *PlanDrainResponse) GetStay() []*StayReason {
 func (x *PlanDrainResponse) GetBehindBudgets() []*UnneededBehindBudget {
 	if x != nil {
 		return x.BehindBudgets
+	}
+	return nil
+}
+
+func (x *PlanDrainResponse) GetOtherNodes() *OtherNodes {
+	if x != nil {
+		return x.OtherNodes
 	}
 	return nil
 }
@@ -1829,7 +1839,7 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\x0f_max_view_age_s\"9\n" +
 	"\bGpuCount\x12\x19\n" +
 	"\bgpu_type\x18\x01 \x01(\tR\agpuType\x12\x12\n" +
-	"\x04gpus\x18\x02 \x01(\x03R\x04gpus\"\x8a\x05\n" +
+	"\x04gpus\x18\x02 \x01(\x03R\x04gpus\"\xc4\x05\n" +
 	"\x11PlanDrainResponse\x120\n" +
 	"\x06remove\x18\x01 \x03(\v2\x18.loadline.v1.NodeRemovalR\x06remove\x12)\n" +
 	"\x04keep\x18\x02 \x03(\v2\x15.loadline.v1.NodeKeepR\x04keep\x12\x14\n" +
@@ -1849,7 +1859,9 @@ const file_loadline_v1_drain_proto_rawDesc = "" +
 	"\fcut_short_by\x18\x0e \x01(\tR\n" +
 	"cutShortBy\x12+\n" +
 	"\x04stay\x18\x0f \x03(\v2\x17.loadline.v1.StayReasonR\x04stay\x12H\n" +
-	"\x0ebehind_budgets\x18\x10 \x03(\v2!.loadline.v1.UnneededBehindBudgetR\rbehindBudgets\"C\n" +
+	"\x0ebehind_budgets\x18\x10 \x03(\v2!.loadline.v1.UnneededBehindBudgetR\rbehindBudgets\x128\n" +
+	"\vother_nodes\x18\x11 \x01(\v2\x17.loadline.v1.OtherNodesR\n" +
+	"otherNodes\"C\n" +
 	"\x14UnneededBehindBudget\x12\x12\n" +
 	"\x04slot\x18\x01 \x01(\x05R\x04slot\x12\x17\n" +
 	"\asince_s\x18\x02 \x01(\x03R\x06sinceS\"O\n" +
@@ -1945,6 +1957,7 @@ var file_loadline_v1_drain_proto_goTypes = []any{
 	(ObjectKind)(0),              // 20: loadline.v1.ObjectKind
 	(*NodeBudget)(nil),           // 21: loadline.v1.NodeBudget
 	(*LeftOut)(nil),              // 22: loadline.v1.LeftOut
+	(*OtherNodes)(nil),           // 23: loadline.v1.OtherNodes
 }
 var file_loadline_v1_drain_proto_depIdxs = []int32{
 	13, // 0: loadline.v1.PlanDrainRequest.changes:type_name -> loadline.v1.Changes
@@ -1969,13 +1982,14 @@ var file_loadline_v1_drain_proto_depIdxs = []int32{
 	22, // 19: loadline.v1.PlanDrainResponse.left_out:type_name -> loadline.v1.LeftOut
 	8,  // 20: loadline.v1.PlanDrainResponse.stay:type_name -> loadline.v1.StayReason
 	7,  // 21: loadline.v1.PlanDrainResponse.behind_budgets:type_name -> loadline.v1.UnneededBehindBudget
-	12, // 22: loadline.v1.StayReason.first:type_name -> loadline.v1.NodeKeep
-	11, // 23: loadline.v1.NodeRemoval.moves:type_name -> loadline.v1.PodMove
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	23, // 22: loadline.v1.PlanDrainResponse.other_nodes:type_name -> loadline.v1.OtherNodes
+	12, // 23: loadline.v1.StayReason.first:type_name -> loadline.v1.NodeKeep
+	11, // 24: loadline.v1.NodeRemoval.moves:type_name -> loadline.v1.PodMove
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_loadline_v1_drain_proto_init() }
