@@ -18,17 +18,6 @@
 namespace loadline {
 namespace {
 
-std::vector<Slot> HealthyNodes(const ClusterState& cluster, const GroupNodes& group,
-                               const StartupTaints& names) {
-  std::vector<Slot> healthy;
-  for (const Slot slot : group.nodes) {
-    if (!absl::c_binary_search(group.lacking, slot) && IsHealthyNode(cluster, slot, names)) {
-      healthy.push_back(slot);
-    }
-  }
-  return healthy;
-}
-
 // Devices come in whole numbers; of all else machines of one type have a little more or less.
 bool IsDevice(absl::string_view resource) {
   return absl::StrContains(resource, "/") && !absl::StrContains(resource, "kubernetes.io/");
@@ -240,12 +229,20 @@ bool IsHealthyNode(const ClusterState& cluster, Slot slot, const StartupTaints& 
          !HasTaintOf(TaintKind::kStartup, shape, names);
 }
 
+ExampleNodes ExamplesOf(const ClusterState& cluster, const GroupNodes& group, const StartupTaints& names) {
+  ExampleNodes examples;
+  absl::c_copy_if(group.nodes, std::back_inserter(examples.nodes), [&](Slot slot) {
+    return !absl::c_binary_search(group.lacking, slot) && IsHealthyNode(cluster, slot, names);
+  });
+  examples.healthy = !examples.nodes.empty();
+  if (!examples.healthy) examples.nodes.assign(group.nodes.begin(), group.nodes.end());
+  return examples;
+}
+
 std::optional<NodeModel> ModelOfNewNode(const ClusterState& cluster, const GroupNodes& group,
                                         const StartupTaints& startup_taints, const ResourceNames& names) {
   if (group.stated == nullptr && group.nodes.empty()) return std::nullopt;
-  std::vector<Slot> nodes = HealthyNodes(cluster, group, startup_taints);
-  const bool healthy = !nodes.empty();
-  if (!healthy) nodes.assign(group.nodes.begin(), group.nodes.end());
+  const auto [nodes, healthy] = ExamplesOf(cluster, group, startup_taints);
   const std::vector<Alike> alike = ByShape(cluster, nodes);
   const ResourceAmounts shown = SharedAmounts(AllocatableOf(alike), cluster.resource_names());
   NodeModel model;

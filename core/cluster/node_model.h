@@ -71,10 +71,18 @@ struct GroupNodes {
   std::span<const Slot> lacking;
 };
 
+// The nodes of a group that show what a new one will be: the healthy ones that have all devices; where there
+// is none, all of them.
+struct ExampleNodes {
+  std::vector<Slot> nodes;  // in the order of GroupNodes::nodes
+  bool healthy = false;     // each of them is, and there is one
+};
+ExampleNodes ExamplesOf(const ClusterState& cluster, const GroupNodes& group,
+                        const StartupTaints& startup_taints);
+
 // Works out what a new node of a group will be. nullopt: nobody says it, and there is no node.
 //
-// Nodes count that are ready and schedulable, have all devices, and carry no taint of a node that starts or
-// is to go; where there is none, all do.
+// The nodes that count are those of ExamplesOf().
 //
 // With a template, labels and taints are those of the template: what people and controllers have put on nodes
 // since says nothing of the next one. The labels of kubelets and clouds that it leaves out (zone, type,

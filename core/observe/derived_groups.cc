@@ -223,16 +223,6 @@ CapacityType CapacityTypeOfMost(const ClusterState& cluster, const std::vector<S
   return CapacityType::kUnknown;
 }
 
-// Returns the nodes that show what a new one is like.
-std::vector<Slot> Examples(const ClusterState& cluster, const std::vector<Slot>& nodes,
-                           const StartupTaints& startup_taints) {
-  std::vector<Slot> examples;
-  for (const Slot slot : nodes) {
-    if (IsHealthyNode(cluster, slot, startup_taints)) examples.push_back(slot);
-  }
-  return examples.empty() ? nodes : examples;
-}
-
 }  // namespace
 
 DerivedGroups DeriveGroups(const ClusterState& cluster, const StartupTaints& startup_taints) {
@@ -264,9 +254,9 @@ DerivedGroups DeriveGroups(const ClusterState& cluster, const StartupTaints& sta
   return derived;
 }
 
-PriceFacts PriceFactsOf(const ClusterState& cluster, const std::vector<Slot>& nodes,
+PriceFacts PriceFactsOf(const ClusterState& cluster, const GroupNodes& group,
                         const StartupTaints& startup_taints) {
-  const std::vector<Slot> examples = Examples(cluster, nodes, startup_taints);
+  const std::vector<Slot> examples = ExamplesOf(cluster, group, startup_taints).nodes;
   const auto labels = [&](Slot slot) -> const Labels& { return cluster.node_shape(slot).labels; };
   PriceFacts facts;
   facts.stated_price = TextOfMost(examples, [&](Slot slot) { return cluster.traits(slot).stated_price; });
@@ -279,11 +269,11 @@ PriceFacts PriceFactsOf(const ClusterState& cluster, const std::vector<Slot>& no
   return facts;
 }
 
-NodeToCome NewNodeOf(const ClusterState& cluster, const std::vector<Slot>& nodes,
+NodeToCome NewNodeOf(const ClusterState& cluster, const GroupNodes& group,
                      const StartupTaints& startup_taints) {
-  NodeToCome made{PriceFactsOf(cluster, nodes, startup_taints), {}, {}};
-  made.model = ModelOfNewNode(cluster, {.nodes = nodes}, startup_taints, cluster.resource_names()).value();
-  made.capacity = CapacityOfMost(cluster, Examples(cluster, nodes, startup_taints));
+  NodeToCome made{PriceFactsOf(cluster, group, startup_taints), {}, {}};
+  made.model = ModelOfNewNode(cluster, group, startup_taints, cluster.resource_names()).value();
+  made.capacity = CapacityOfMost(cluster, ExamplesOf(cluster, group, startup_taints).nodes);
   return made;
 }
 

@@ -48,8 +48,8 @@ struct DerivedGroups {
 // Cost: O(nodes * labels + shapes of pods). Pure.
 DerivedGroups DeriveGroups(const ClusterState& cluster, const StartupTaints& startup_taints);
 
-// The facts about nodes that prices depend on beside type and size, as far as more than half of the healthy
-// nodes agree. Where no node is healthy, all count. One node says nothing of the next one.
+// The facts about nodes that prices depend on beside type and size, as far as more than half of those of
+// ExamplesOf() agree. One node says nothing of the next one.
 struct PriceFacts {
   std::string stated_price;  // as in NodeTraits; empty: there is none
   CapacityType capacity_type = CapacityType::kUnknown;
@@ -58,7 +58,7 @@ struct PriceFacts {
   std::string operating_system;
 };
 // Cost: O(nodes * known labels).
-PriceFacts PriceFactsOf(const ClusterState& cluster, const std::vector<Slot>& nodes,
+PriceFacts PriceFactsOf(const ClusterState& cluster, const GroupNodes& group,
                         const StartupTaints& startup_taints);
 
 // A node that is to come.
@@ -67,10 +67,10 @@ struct NodeToCome : PriceFacts {
   ResourceAmounts capacity;  // as NodeTraits::capacity, but never empty
 };
 
-// Returns what a new node of the group is: the shape as ModelOfNewNode() has it, with what prices read beside
-// it, and the capacity of the nodes by the rule for amounts of models. Precondition: `nodes` has at least one
-// node. Cost: O(nodes * labels).
-NodeToCome NewNodeOf(const ClusterState& cluster, const std::vector<Slot>& nodes,
+// Returns what a new node of a group without a template is: the shape as ModelOfNewNode() has it, with what
+// prices read beside it, and the capacity of the nodes by the rule for amounts of models. Precondition: it
+// has at least one node. Cost: O(nodes * labels).
+NodeToCome NewNodeOf(const ClusterState& cluster, const GroupNodes& group,
                      const StartupTaints& startup_taints);
 
 }  // namespace loadline

@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
+#include "core/base/amount.h"
 #include "core/drain/eligibility.h"
 #include "core/observe/count_machines.h"
 #include "core/observe/devices.h"
@@ -75,26 +76,27 @@ class ListedOnce {
   std::vector<std::optional<MachinePlace>> owners_;  // by slot
 };
 
-// Returns what the nodes of each group that has any come to offer: what its model and its nodes show.
-std::map<GroupIndex, std::vector<uint64_t>> DevicesByGroup(const ClusterState& cluster,
-                                                           const StartupTaints& names,
-                                                           const GroupsOfNodes& group_of,
-                                                           NodeGroupSpan groups, int64_t now_ms) {
-  std::map<GroupIndex, FleetGroup> seen;
-  for (const auto [slot, group] : group_of) {
-    FleetMachine& machine = seen[group].machines.emplace_back();
-    machine.node = SeenNode(cluster, slot, names, /*leaving=*/false);
+// Returns those nodes of a group for which `is_found(node, devices, now_ms)` is true, sorted. `devices`: what
+// its nodes come to offer, as far as `model` (nullptr: there is none) and the nodes themselves show it.
+template <typename IsFound>
+std::vector<Slot> FindNodes(const ClusterState& cluster, std::span<const Slot> slots, const NodeShape* model,
+                            const ResourceNames& resources, const StartupTaints& names, int64_t now_s,
+                            IsFound is_found) {
+  FleetGroup group;
+  if (model != nullptr) group.template_devices = DevicesOf(model->allocatable, resources);
+  for (const Slot slot : slots) {
+    group.machines.emplace_back().node = SeenNode(cluster, slot, names, /*leaving=*/false);
   }
   FleetOptions options;
   options.startup_ms = kStartupMs;
-  std::map<GroupIndex, std::vector<uint64_t>> devices;
-  for (auto& [group, of] : seen) {
-    if (IndexOf(group) < groups.size() && groups[group].model.has_value()) {
-      of.template_devices = DevicesOf(groups[group].model->shape.allocatable, cluster.resource_names());
-    }
-    devices[group] = DevicesOfGroup(/*known=*/{}, of, options, now_ms);
+  const int64_t now_ms = std::min(now_s, kMaxAmount / 1000) * 1000;
+  const std::vector<uint64_t> devices = DevicesOfGroup(/*known=*/{}, group, options, now_ms);
+  std::vector<Slot> found;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (is_found(*group.machines[i].node, devices, now_ms)) found.push_back(slots[i]);
   }
-  return devices;
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 }  // namespace
@@ -103,20 +105,33 @@ bool HasStarted(const ClusterState& cluster, Slot slot, const StartupTaints& nam
   return IsReady(cluster, slot) && !HasTaintOf(TaintKind::kStartup, cluster.node_shape(slot), names);
 }
 
-void FindNodesThatStart(const StartupTaints& names, NodeGroupSpan groups, DrainProblem* problem) {
-  const ClusterState& cluster = *problem->cluster;
-  const int64_t now_ms = problem->now_s * 1000;
-  const std::map<GroupIndex, std::vector<uint64_t>> devices =
-      DevicesByGroup(cluster, names, problem->group_of, groups, now_ms);
+void FindNodesThatStart(const StartupTaints& names, NodeGroupSpan groups, const ResourceNames& resources,
+                        DrainProblem* problem) {
+  std::map<GroupIndex, std::vector<Slot>> nodes;
+  for (const auto [slot, group] : problem->group_of) nodes[group].push_back(slot);
   problem->not_started.clear();
-  for (const auto [slot, group] : problem->group_of) {
-    const FleetNode node = SeenNode(cluster, slot, names, /*leaving=*/false);
-    if (IsStarting(node, devices.at(group), kStartupMs, now_ms)) problem->not_started.push_back(slot);
+  for (const auto& [group, slots] : nodes) {
+    const bool has_model = IndexOf(group) < groups.size() && groups[group].model.has_value();
+    const std::vector<Slot> starting =
+        FindNodes(*problem->cluster, slots, has_model ? &groups[group].model->shape : nullptr, resources,
+                  names, problem->now_s, [](const FleetNode& node, const auto& devices, int64_t now_ms) {
+                    return IsStarting(node, devices, kStartupMs, now_ms);
+                  });
+    problem->not_started.insert(problem->not_started.end(), starting.begin(), starting.end());
   }
+  std::sort(problem->not_started.begin(), problem->not_started.end());
+}
+
+std::vector<Slot> NodesLackingDevices(const ClusterState& cluster, std::span<const Slot> nodes,
+                                      const NodeShape* model, const ResourceNames& resources,
+                                      const StartupTaints& names, int64_t now_s) {
+  return FindNodes(
+      cluster, nodes, model, resources, names, now_s,
+      [](const FleetNode& node, const auto& devices, int64_t) { return LacksDevices(node, devices); });
 }
 
 void TakeOutNodesThatStart(const StartupTaints& names, DrainProblem* problem) {
-  FindNodesThatStart(names, problem->groups, problem);
+  FindNodesThatStart(names, problem->groups, problem->cluster->resource_names(), problem);
   GroupsOfNodes started;
   for (const auto [slot, group] : problem->group_of) {
     if (!std::binary_search(problem->not_started.begin(), problem->not_started.end(), slot))

@@ -53,8 +53,15 @@ bool HasStarted(const ClusterState& cluster, Slot slot, const StartupTaints& nam
 
 // Finds the nodes of groups that start: DrainProblem::not_started. Such a node has not started, or lacks
 // devices that the model of its group in `groups` or most of its nodes offer; and it is younger than a
-// machine may take for that by default. `groups` may be without models. Cost: O(nodes * their resources).
-void FindNodesThatStart(const StartupTaints& names, NodeGroupSpan groups, DrainProblem* problem);
+// machine may take for that by default. `groups` may be without models; `resources` are the names of those in
+// models. Cost: O(nodes * their resources).
+void FindNodesThatStart(const StartupTaints& names, NodeGroupSpan groups, const ResourceNames& resources,
+                        DrainProblem* problem);
+// Finds the nodes of one group that lack such devices, whatever their age, sorted: GroupNodes::lacking.
+// `model`: its template, with resources of these names; nullptr: it has none. Cost: as above.
+std::vector<Slot> NodesLackingDevices(const ClusterState& cluster, std::span<const Slot> nodes,
+                                      const NodeShape* model, const ResourceNames& resources,
+                                      const StartupTaints& names, int64_t now_s);
 // Takes the nodes that start out of their groups, too, for a question about drains alone.
 void TakeOutNodesThatStart(const StartupTaints& names, DrainProblem* problem);
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/cluster/gpu_resources.h"
 #include "core/drain/node_reason.h"
+#include "core/observe/see_fleet.h"
 #include "core/price/own_price.h"
 #include "plugin/convert/describe.h"
 #include "plugin/convert/fields.h"
@@ -276,7 +277,11 @@ NodeGroups DerivedLoopGroups(const DerivedGroups& derived, const DrainProblem& d
   constexpr int64_t kAnyNumber = 1 << 20;  // chosen: more nodes than any cluster has
   NodeGroups groups;
   for (const GroupIndex index : drain.groups.indices()) {
-    NodeToCome made = NewNodeOf(*drain.cluster, derived.groups[index].nodes, startup_taints);
+    const std::vector<Slot>& nodes = derived.groups[index].nodes;
+    const std::vector<Slot> lacking =
+        NodesLackingDevices(*drain.cluster, nodes, /*model=*/nullptr, drain.cluster->resource_names(),
+                            startup_taints, drain.now_s);
+    NodeToCome made = NewNodeOf(*drain.cluster, {nullptr, nodes, lacking}, startup_taints);
     const DecodedTemplate priced = TemplateOf(made, drain.cluster->resource_names());
     NodeGroup& group = groups.emplace_back(drain.groups[index]);
     group.max_nodes = kAnyNumber;

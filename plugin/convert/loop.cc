@@ -177,6 +177,7 @@ v1::ScaleUpProblem GrowthPart(const v1::PlanLoopRequest& request) {
   growth.set_max_nodes_total(request.max_nodes_total());
   growth.set_max_work(request.max_work());
   growth.set_max_milliseconds(request.max_milliseconds());
+  growth.set_now_seconds(std::max<int64_t>(0, request.now_s()));  // its range is checked as that of drains
   return growth;
 }
 

@@ -45,6 +45,9 @@ absl::StatusOr<DecodedTemplate> DecodeTemplate(const k8s::v1::Node& message, Res
 template <typename Message>
 void ReadStated(const Message& message, PricedNode* node) {
   if (message.has_node_usd_per_hour()) node->given = message.node_usd_per_hour();
+  if constexpr (requires { message.has_provider_usd_per_hour(); }) {
+    if (message.has_provider_usd_per_hour()) node->provider = message.provider_usd_per_hour();
+  }
   if (!message.instance_type().empty()) node->instance_type = message.instance_type();
   if (!message.has_spot()) return;
   node->spot = message.spot();

@@ -9,9 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/fingerprint_index.h"
-#include "core/cluster/node_kind.h"
 #include "core/cluster/pod_role.h"
-#include "core/observe/derived_groups.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/node.h"
@@ -151,21 +149,6 @@ absl::Status ReadTemplate(const v1::ScalableGroup& message, const StartupTaints&
   return absl::OkStatus();
 }
 
-// Returns the nodes of a group that may be its machines; slots without a node are left out.
-std::vector<Slot> MachinesOf(const v1::ScalableGroup& message, const ClusterState& cluster) {
-  std::vector<Slot> nodes;
-  for (const int32_t at : message.node_slots()) {
-    const Slot slot{at};
-    if (at >= 0 && cluster.Occupied(slot) && MayBeInGroup(cluster, slot)) nodes.push_back(slot);
-  }
-  return nodes;
-}
-
-void ReadStatedOfGroup(const v1::ScalableGroup& message, PricedNode* node) {
-  ReadStated(message, node);
-  if (message.has_provider_usd_per_hour()) node->provider = message.provider_usd_per_hour();
-}
-
 // A group that cannot be taken, or whose template cannot be read, is as one that has none: it does not grow.
 // `group` is one without anything, and filled in.
 absl::Status DecodeGroup(const v1::ScalableGroup& message, const StartupTaints& startup_taints,
@@ -183,7 +166,7 @@ absl::Status DecodeGroup(const v1::ScalableGroup& message, const StartupTaints& 
     stated.Tell(ReasonOf(read));
     return absl::OkStatus();
   }
-  ReadStatedOfGroup(message, &group->priced);
+  ReadStated(message, &group->priced);
   return absl::OkStatus();
 }
 
@@ -228,24 +211,13 @@ void DecodeDaemons(const v1::ScaleUpProblem& problem, ResourceReader* resources,
   }
 }
 
-// Nodes show what a template does not know, as in a loop: what kubelets reserve, devices that never come.
-// Slots without a node are refused by those questions that ask what becomes of the nodes.
-void CorrectByNodes(const v1::ScalableGroup& message, const ClusterState& cluster,
-                    const DecodedProblem& problem, NodeGroup* group) {
-  const std::vector<Slot> nodes = MachinesOf(message, cluster);
-  if (nodes.empty() || !group->model.has_value()) return;
-  CompletePriced(PriceFactsOf(cluster, nodes, problem.startup_taints), group->model->shape.labels,
-                 message.has_spot(), &group->priced);
-  group->model = ModelOfNewNode(cluster, {.stated = &group->model->shape, .nodes = nodes},
-                                problem.startup_taints, problem.names);
-}
-
 absl::Status CheckLimits(const v1::ScaleUpProblem& problem) {
   absl::Status status = CheckSize("groups", problem.groups_size(), kMaxScalableGroups);
   if (status.ok()) status = CheckNotNegative("max_new_nodes", problem.max_new_nodes());
   if (status.ok()) status = CheckNotNegative("max_nodes_total", problem.max_nodes_total());
   if (status.ok()) status = CheckNotNegative("max_work", problem.max_work());
   if (status.ok()) status = CheckNotNegative("max_milliseconds", problem.max_milliseconds());
+  if (status.ok()) status = CheckNotNegative("now_seconds", problem.now_seconds());
   return status;
 }
 
@@ -262,6 +234,7 @@ absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, 
   absl::StatusOr<StartupTaints> startup_taints = DecodeStartupTaints(problem.startup_taints());
   if (!startup_taints.ok()) return startup_taints.status();
   decoded.startup_taints = *std::move(startup_taints);
+  if (problem.now_seconds() > 0) decoded.now_s = problem.now_seconds();
   ResourceReader resources(&names, options);
   // The names of what groups offer, and of what is not counted, do not depend on what pods ask for.
   for (const std::string& name : decoded.fit.ignored_resources) names.InternForNode(name, options.names);
@@ -272,52 +245,6 @@ absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, 
   decoded.clamped_amounts = resources.clamped_amounts();
   decoded.names = std::move(names);
   return decoded;
-}
-
-void DescribeByNodes(const ClusterState& cluster, const ScalableGroups& stated,
-                     const std::vector<Slot>& nodes, GroupIndex group, DecodedProblem* problem) {
-  NodeGroup& decoded = problem->groups[group];
-  const v1::ScalableGroup& message = stated.Get(static_cast<int>(group));
-  const bool unreadable = !decoded.model.has_value() && !message.template_node().empty();
-  if (nodes.empty() || unreadable || !decoded.blocked_reason.empty()) return;
-  if (decoded.model.has_value()) {
-    CompletePriced(PriceFactsOf(cluster, nodes, problem->startup_taints), decoded.model->shape.labels,
-                   message.has_spot(), &decoded.priced);
-    return;
-  }
-  NodeToCome made = NewNodeOf(cluster, nodes, problem->startup_taints);
-  DecodedTemplate priced = TemplateOf(made, problem->names);
-  decoded.model = std::move(made.model);
-  decoded.priced = std::move(priced.node);
-  decoded.has_gpu = priced.has_gpu;
-  ReadStatedOfGroup(message, &decoded.priced);
-}
-
-std::string EncodeModelNode(const ScalableGroups& stated, const ClusterState& cluster, GroupIndex group,
-                            const DecodedProblem& problem) {
-  const v1::ScalableGroup& message = stated.Get(static_cast<int>(group));
-  if (!message.template_node().empty() || message.node_slots().empty()) return "";
-  const std::vector<Slot> nodes = MachinesOf(message, cluster);
-  if (nodes.empty()) return "";
-  return EncodeNodeToCome(NewNodeOf(cluster, nodes, problem.startup_taints), message.node_group(),
-                          problem.names);
-}
-
-absl::Status DeriveModels(const ScalableGroups& stated, const ClusterState& cluster,
-                          DecodedProblem* problem) {
-  for (int i = 0; i < stated.size(); ++i) {
-    if (!stated[i].template_node().empty()) {
-      CorrectByNodes(stated[i], cluster, *problem, &problem->groups[GroupIndex{i}]);
-      continue;
-    }
-    for (const int32_t slot : stated[i].node_slots()) {
-      if (slot < 0 || !cluster.Occupied(Slot{slot})) {
-        return Refused(absl::StrCat("groups[", i, "]: node_slots: there is no node in ", slot));
-      }
-    }
-    DescribeByNodes(cluster, stated, MachinesOf(stated[i], cluster), GroupIndex{i}, problem);
-  }
-  return absl::OkStatus();
 }
 
 void SelectLabelKeys(View* view, DecodedProblem* problem) {

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -38,6 +40,7 @@ struct PodEntry {
 struct DecodedProblem {
   FitOptions fit;
   StartupTaints startup_taints;
+  std::optional<int64_t> now_s;  // UNIX time of the question; nullopt: it has none, and no node is young
   // The pods of the entries that could be taken, in their order. Labels are not selected yet.
   std::vector<DecodedPod> read;
   std::vector<PodIdentity> identities;  // kController only
@@ -84,9 +87,9 @@ std::string EncodeModelNode(const ScalableGroups& stated, const ClusterState& cl
 
 // Adds to a group what its nodes show and the question does not state: without a template what a new node is,
 // also for prices, see NewNodeOf(); and the price that more than half of the nodes state. Does nothing
-// without nodes, and to a group whose template cannot be read.
-void DescribeByNodes(const ClusterState& cluster, const ScalableGroups& stated,
-                     const std::vector<Slot>& nodes, GroupIndex group, DecodedProblem* problem);
+// without nodes, and to a group whose template cannot be read. `lacking`: as in GroupNodes.
+void DescribeByNodes(const ClusterState& cluster, const ScalableGroups& stated, std::span<const Slot> nodes,
+                     std::span<const Slot> lacking, GroupIndex group, DecodedProblem* problem);
 
 // Makes the view tell pods apart by what selectors of the question refer to. Pods for whose selectors there
 // is no room are left out.

@@ -127,6 +127,7 @@ absl::StatusOr<DecodedSlack> DecodeSlack(const v1::PlanSlackRequest& request, co
   *problem.mutable_daemon_pods() = request.daemon_pods();
   *problem.mutable_fit() = request.fit();
   *problem.mutable_startup_taints() = request.startup_taints();
+  problem.set_now_seconds(request.now_seconds());
   absl::StatusOr<DecodedProblem> read =
       DecodeProblem(problem, request.pods(), PodGrouping::kShape, names, options_of_pods);
   if (!read.ok()) return read.status();

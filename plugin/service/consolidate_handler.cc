@@ -73,7 +73,7 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
                                 ? DerivedLoopGroups(*derived, *problem, decoded->startup_taints, *prices)
                                 : LoopGroups(part, *decoded, *problem, *prices);
   // They keep their group, because the bill counts what they cost.
-  FindNodesThatStart(decoded->startup_taints, groups, &*problem);
+  FindNodesThatStart(decoded->startup_taints, groups, decoded->names, &*problem);
   shared.UseProfiles(view, &decoded->fit);
   int64_t waiting_pods = 0;
   for (const PendingPods& pods : decoded->pods) waiting_pods += pods.count;

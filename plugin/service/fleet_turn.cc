@@ -41,7 +41,8 @@ absl::StatusOr<std::unique_ptr<FleetTurn>> FleetTurn::Begin(const v1::PlanLoopRe
 void FleetTurn::Describe(const ScalableGroups& stated, DecodedProblem* decoded) const {
   for (const GroupIndex group : findings_.groups.indices()) {
     const GroupFindings& of = findings_.groups[group];
-    DescribeByNodes(view_.cluster(), stated, of.examples.empty() ? of.going : of.examples, group, decoded);
+    DescribeByNodes(view_.cluster(), stated, of.examples.empty() ? of.going : of.examples, of.lacking, group,
+                    decoded);
   }
 }
 

@@ -49,7 +49,8 @@ void CountOnUpcomingNodes(const v1::PlanSlackRequest& request, const DecodedProb
   nodes.now_s = question->now_s;
   nodes.group_of = known ? NamedGroups(request, *nodes.cluster)
                          : DeriveGroups(*nodes.cluster, problem.startup_taints).group_of;
-  FindNodesThatStart(problem.startup_taints, known ? NodeGroupSpan(problem.groups) : NodeGroupSpan(), &nodes);
+  FindNodesThatStart(problem.startup_taints, known ? NodeGroupSpan(problem.groups) : NodeGroupSpan(),
+                     problem.names, &nodes);
   std::erase_if(nodes.not_started, [&](Slot slot) { return absl::c_linear_search(question->leaving, slot); });
   if (!known) {
     question->starting = std::move(nodes.not_started);

@@ -176,6 +176,44 @@ TEST_F(ScaleUpPlanTest, NodesCorrectTheTemplateOfTheirGroup) {
   EXPECT_EQ(response->groups(1).node_count(), 0);
 }
 
+// A driver takes minutes to register the devices of a node. The first group has a template with a GPU and one
+// node without it; the second has one old node with a GPU and two young ones without it.
+TEST_F(ScaleUpPlanTest, ANodeThatIsYoungIsNoModelUntilItHasItsDevices) {
+  constexpr int64_t kAskedS = 1'800'000'000;
+  const auto node = [](const std::string& name, int64_t age_s, bool gpu) {
+    Quantities amounts = {{"cpu", "2"}, {"memory", "16Gi"}, {"pods", "10"}};
+    if (gpu) amounts.push_back({"nvidia.com/gpu", "1"});
+    k8s::v1::Node made = MakeNode(name, amounts);
+    made.mutable_metadata()->mutable_creation_timestamp()->set_seconds(kAskedS - age_s);
+    return made;
+  };
+  problem_.clear_pods();
+  problem_.clear_groups();
+  problem_.add_pods()->mutable_pod()->set_pod(MakePod({}, {{"nvidia.com/gpu", "1"}}).SerializeAsString());
+  problem_.mutable_pods(0)->set_count(9);
+  AddGroup("stated", "2", 1);
+  problem_.mutable_groups(0)->set_template_node(node("stated", 0, /*gpu=*/true).SerializeAsString());
+  problem_.mutable_groups(0)->add_node_slots(0);
+  AddGroup("shown", "2", 1);
+  problem_.mutable_groups(1)->clear_template_node();
+  for (const int32_t slot : {1, 2, 3}) problem_.mutable_groups(1)->add_node_slots(slot);
+  ChangesBuilder builder = ChangesBuilder::FullList(2, 1);
+  builder.Node(0, node("young", 60, /*gpu=*/false)).Node(1, node("old", 9'000, /*gpu=*/true));
+  builder.Node(2, node("young2", 60, /*gpu=*/false)).Node(3, node("young3", 60, /*gpu=*/false));
+  ASSERT_TRUE(engine_.Sync(builder).ok());
+  *problem_.mutable_changes() = ChangesBuilder::At(2, 1).changes();
+  const auto nodes_at = [this](int64_t now_s) {
+    problem_.set_now_seconds(now_s);
+    const absl::StatusOr<v1::EstimateScaleUpResponse> response = Estimate();
+    EXPECT_TRUE(response.ok()) << response.status();
+    return std::make_pair(response->groups(0).node_count(), response->groups(1).node_count());
+  };
+  EXPECT_EQ(nodes_at(kAskedS), std::make_pair(8, 8)) << "the old node takes one of nine";
+  EXPECT_EQ(nodes_at(kAskedS + 900), std::make_pair(0, 0)) << "they have had their 15 minutes";
+  problem_.set_now_seconds(-1);
+  EXPECT_THAT(Estimate().status().message(), HasSubstr("now_seconds"));
+}
+
 TEST_F(ScaleUpPlanTest, PlansAMix) {
   const absl::StatusOr<v1::PlanScaleUpResponse> response = Plan();
   ASSERT_TRUE(response.ok()) << response.status();

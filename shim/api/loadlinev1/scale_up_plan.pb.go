@@ -169,6 +169,9 @@ type ScaleUpProblem struct {
 	MaxMilliseconds int32 `protobuf:"varint,10,opt,name=max_milliseconds,json=maxMilliseconds,proto3" json:"max_milliseconds,omitempty"`
 	// Taints that come and go with the life of a node, beside the well-known ones.
 	StartupTaints *StartupTaints `protobuf:"bytes,11,opt,name=startup_taints,json=startupTaints,proto3" json:"startup_taints,omitempty"`
+	// UNIX time, which says of nodes whether they are young enough to wait for their devices. [0, 2^63); 0: not
+	// known, and no node is. Questions with a time of their own do not read it.
+	NowSeconds    int64 `protobuf:"varint,12,opt,name=now_seconds,json=nowSeconds,proto3" json:"now_seconds,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -289,6 +292,13 @@ func (x *ScaleUpProblem) GetStartupTaints() *StartupTaints {
 		return x.StartupTaints
 	}
 	return nil
+}
+
+func (x *ScaleUpProblem) GetNowSeconds() int64 {
+	if x != nil {
+		return x.NowSeconds
+	}
+	return 0
 }
 
 type isScaleUpProblem_Cluster interface {
@@ -1515,7 +1525,7 @@ var File_loadline_v1_scale_up_plan_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\n" +
-	"\x1floadline/v1/scale_up_plan.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x15loadline/v1/fit.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a loadline/v1/startup_taints.proto\"\xfa\x03\n" +
+	"\x1floadline/v1/scale_up_plan.proto\x12\vloadline.v1\x1a\x1floadline/v1/cluster_state.proto\x1a\x15loadline/v1/fit.proto\x1a\x18loadline/v1/prices.proto\x1a\x1aloadline/v1/scale_up.proto\x1a loadline/v1/startup_taints.proto\"\x9b\x04\n" +
 	"\x0eScaleUpProblem\x120\n" +
 	"\achanges\x18\x01 \x01(\v2\x14.loadline.v1.ChangesH\x00R\achanges\x12(\n" +
 	"\x03own\x18\x02 \x01(\v2\x14.loadline.v1.ChangesH\x00R\x03own\x12,\n" +
@@ -1529,7 +1539,9 @@ const file_loadline_v1_scale_up_plan_proto_rawDesc = "" +
 	"\bmax_work\x18\t \x01(\x03R\amaxWork\x12)\n" +
 	"\x10max_milliseconds\x18\n" +
 	" \x01(\x05R\x0fmaxMilliseconds\x12A\n" +
-	"\x0estartup_taints\x18\v \x01(\v2\x1a.loadline.v1.StartupTaintsR\rstartupTaintsB\t\n" +
+	"\x0estartup_taints\x18\v \x01(\v2\x1a.loadline.v1.StartupTaintsR\rstartupTaints\x12\x1f\n" +
+	"\vnow_seconds\x18\f \x01(\x03R\n" +
+	"nowSecondsB\t\n" +
 	"\acluster\"\x9b\x04\n" +
 	"\vPendingPods\x12*\n" +
 	"\x03pod\x18\x01 \x01(\v2\x18.loadline.v1.IncomingPodR\x03pod\x12\x14\n" +

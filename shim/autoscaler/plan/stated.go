@@ -72,7 +72,7 @@ func (p *Plan) Waiting() (pods int) {
 // Problem is the question how far each group by itself would grow for the pods that wait, but for the cluster.
 func (p *Plan) Problem() *loadlinev1.ScaleUpProblem {
 	out := &loadlinev1.ScaleUpProblem{DaemonPods: p.Question.GetDaemonPods(), Fit: p.Question.GetFit(),
-		StartupTaints: p.Question.GetStartupTaints()}
+		StartupTaints: p.Question.GetStartupTaints(), NowSeconds: p.Question.GetNowS()}
 	others := p.notWaiting()
 	for i, entry := range p.Question.GetPods() {
 		if others[int32(i)] { // it keeps its position

@@ -61,6 +61,11 @@ class DerivedGroupsTest : public ::testing::Test {
     return names;
   }
 
+  NodeToCome NewNode(const FitCluster& cluster, const std::vector<Slot>& nodes,
+                     const std::vector<Slot>& lacking = {}) {
+    return NewNodeOf(cluster.state(), {.nodes = nodes, .lacking = lacking}, startup_taints_);
+  }
+
   FitCluster cluster_;
   StartupTaints startup_taints_;
 };
@@ -152,7 +157,7 @@ TEST_F(DerivedGroupsTest, MostNodesSayWhatIsPaidForThem) {
         if (!lifecycle.empty()) node.labels.push_back({"lifecycle", lifecycle});
         cluster.Add(node);
       }
-      const NodeToCome made = NewNodeOf(cluster.state(), {Slot{0}, Slot{1}, Slot{2}}, startup_taints_);
+      const NodeToCome made = NewNode(cluster, {Slot{0}, Slot{1}, Slot{2}});
       EXPECT_EQ(made.capacity_type == CapacityType::kSpot, !mostly.empty()) << odd << mostly;
     }
   }
@@ -240,7 +245,7 @@ TEST_F(DerivedGroupsTest, StartupTaintsOfTheClusterTellNoNodesApart) {
   EXPECT_THAT(Names(), ElementsAre("m", "m/example.com/starting=:NoSchedule"));
   startup_taints_.startup = {"example.com/starting"};
   EXPECT_THAT(Groups(), ElementsAre(Pair("m", ElementsAre("a", "b"))));
-  const NodeToCome made = NewNodeOf(cluster_.state(), {Slot{0}, Slot{1}}, startup_taints_);
+  const NodeToCome made = NewNode(cluster_, {Slot{0}, Slot{1}});
   EXPECT_TRUE(made.model.shape.taints.empty());
   EXPECT_EQ(made.model.shape.labels, Labels(std::vector<Label>{{"image", "2"}, {kType, "m"}}))
       << "the node that starts is no example";
@@ -315,7 +320,7 @@ TEST_F(DerivedGroupsTest, ANewNodeHasWhatMostShare) {
   small.allocatable = {{"cpu", 3'800}, {"memory", 15 * kGiB}, {"pods", 58}, {"x.io/fpga", 1}};
   small.traits.stated_price = "0.5";
   cluster_.Add(small);
-  const NodeToCome made = NewNodeOf(cluster_.state(), {Slot{0}, Slot{1}, Slot{2}, Slot{3}}, startup_taints_);
+  const NodeToCome made = NewNode(cluster_, {Slot{0}, Slot{1}, Slot{2}, Slot{3}});
   EXPECT_EQ(made.model.shape.labels, Labels(std::vector<Label>{{"image", kOneOfSeveral}, {kType, "m"}}))
       << "half of them are of image 2; one of four has a team";
   EXPECT_TRUE(made.model.shape.taints.empty());
@@ -332,10 +337,10 @@ TEST_F(DerivedGroupsTest, NodesThatTakePodsShowWhatANewOneIs) {
   FitNode cordoned = Node("b", {{kType, "m"}, {"broken", "yes"}});
   cordoned.unschedulable = true;
   cluster_.Add(cordoned);
-  EXPECT_EQ(NewNodeOf(cluster_.state(), {Slot{0}, Slot{1}}, startup_taints_).model.shape.labels,
+  EXPECT_EQ(NewNode(cluster_, {Slot{0}, Slot{1}}).model.shape.labels,
             Labels(std::vector<Label>{{"broken", "yes"}, {kType, "m"}}));
   Add("c", {{kType, "m"}});
-  EXPECT_EQ(NewNodeOf(cluster_.state(), {Slot{0}, Slot{1}, Slot{2}}, startup_taints_).model.shape.labels,
+  EXPECT_EQ(NewNode(cluster_, {Slot{0}, Slot{1}, Slot{2}}).model.shape.labels,
             Labels(std::vector<Label>{{kType, "m"}}));
 }
 

@@ -50,14 +50,13 @@ TEST(SeeFleetTest, ANodeThatLacksDevicesOfItsModelStarts) {
   cluster.Add(NodeOfAge("lacks", 60, /*tainted=*/false));
   NodeGroups groups = {{.name = "gpu"}};
   groups.front().model = NodeModel{cluster.Shape(NodeWithGpu("", 0))};
-  cluster.state().set_resource_names(cluster.names());
   DrainProblem problem;
   problem.cluster = &cluster.state();
   problem.now_s = kAskedS;
   problem.group_of.Set(Slot{0}, GroupIndex{0});
-  FindNodesThatStart(StartupTaints(), {}, &problem);
+  FindNodesThatStart(StartupTaints(), {}, cluster.names(), &problem);
   EXPECT_THAT(problem.not_started, ElementsAre());
-  FindNodesThatStart(StartupTaints(), groups, &problem);
+  FindNodesThatStart(StartupTaints(), groups, cluster.names(), &problem);
   EXPECT_THAT(problem.not_started, ElementsAre(Slot{0}));
   EXPECT_EQ(problem.group_of[Slot{0}], GroupIndex{0});
 }
