@@ -12,6 +12,8 @@ namespace {
 constexpr size_t kBlock = 64;
 constexpr int64_t kNothing = std::numeric_limits<int64_t>::min();
 
+size_t BlocksFor(size_t nodes) { return (nodes + kBlock - 1) / kBlock; }
+
 }  // namespace
 
 NodeRoom::NodeRoom(const Snapshot& snapshot, std::vector<ResourceId> resources,
@@ -39,7 +41,8 @@ void NodeRoom::SetOrder(std::vector<NodeIndex> order) {
   position_.assign(static_cast<size_t>(snapshot_.node_end()), 0);
   hidden_.assign(position_.size(), false);
   free_.assign(order_.size() * width(), 0);
-  most_.assign((order_.size() + kBlock - 1) / kBlock * width(), kNothing);
+  changed_.assign(BlocksFor(order_.size()), false);
+  most_.assign(changed_.size() * width(), kNothing);
   for (size_t i = 0; i < order_.size(); ++i) {
     position_[order_[i]] = i;
     ReadInto(order_[i], &free_[i * width()]);
@@ -53,12 +56,14 @@ void NodeRoom::Read(NodeIndex node) {
     hidden_.push_back(false);
     order_.push_back(node);
     free_.resize(order_.size() * width());
-    most_.resize((order_.size() + kBlock - 1) / kBlock * width(), kNothing);
+    changed_.resize(BlocksFor(order_.size()));
+    most_.resize(changed_.size() * width(), kNothing);
   }
   const size_t at = position_[node];
   int64_t* const row = &free_[at * width()];
   ReadInto(node, row);
   if (hidden_[node]) std::fill(row, row + width(), kNothing);
+  changed_[at / kBlock] = true;
   int64_t* const most = &most_[at / kBlock * width()];
   for (size_t i = 0; i < width(); ++i) most[i] = std::max(most[i], row[i]);
 }
@@ -75,7 +80,9 @@ void NodeRoom::Forget(NodeIndex node_end) {
   position_.resize(end);
   hidden_.resize(end);
   free_.resize(order_.size() * width());
-  most_.resize((order_.size() + kBlock - 1) / kBlock * width());
+  changed_.resize(BlocksFor(order_.size()));
+  if (!changed_.empty()) changed_.back() = true;
+  most_.resize(changed_.size() * width());
 }
 
 size_t NodeRoom::Next(std::span<const int64_t> request, size_t from) {
@@ -89,7 +96,7 @@ size_t NodeRoom::Next(std::span<const int64_t> request, size_t from) {
     for (size_t i = position; i < block_end; ++i) {
       if (HasRoom(i, request)) return i;
     }
-    if (position == block * kBlock) Recompute(block);
+    if (position == block * kBlock && changed_[block]) Recompute(block);
     position = block_end;
   }
   return order_.size();
@@ -113,6 +120,7 @@ bool NodeRoom::MayHave(size_t block, std::span<const int64_t> request) const {
 }
 
 void NodeRoom::Recompute(size_t block) {
+  changed_[block] = false;
   int64_t* const most = &most_[block * width()];
   std::fill(most, most + width(), kNothing);
   const size_t end = std::min(order_.size(), (block + 1) * kBlock);

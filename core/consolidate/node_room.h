@@ -56,6 +56,7 @@ class NodeRoom {
   StrongVector<NodeIndex, bool> hidden_;
   std::vector<int64_t> free_;  // by position, then by column
   std::vector<int64_t> most_;  // by block of 64 positions: at least what its freest node has
+  std::vector<bool> changed_;  // by block: a node was read or forgotten since `most_` was exact
 };
 
 }  // namespace loadline
