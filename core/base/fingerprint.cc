@@ -1,18 +1,19 @@
 #include "core/base/fingerprint.h"
 
+#include <bit>
 #include <cstddef>
+#include <cstring>
 
 namespace loadline {
 namespace {
 
 constexpr size_t kWordSize = sizeof(uint64_t);
 
-// Reads at most 8 bytes as a little-endian number. Shifts, as a plain load depends on the machine.
-uint64_t LoadWord(absl::string_view bytes) {
+// Reads at most 8 bytes as a little-endian number, on each machine.
+uint64_t LoadWord(const char* bytes, size_t size) {
   uint64_t word = 0;
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    word |= uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
-  }
+  std::memcpy(&word, bytes, size);
+  if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap64(word);
   return word;
 }
 
@@ -20,11 +21,8 @@ uint64_t LoadWord(absl::string_view bytes) {
 
 void FingerprintBuilder::Add(absl::string_view text) {
   Step(kTextMark ^ text.size());
-  while (!text.empty()) {
-    const absl::string_view word = text.substr(0, kWordSize);
-    Step(LoadWord(word));
-    text.remove_prefix(word.size());
-  }
+  for (; text.size() >= kWordSize; text.remove_prefix(kWordSize)) Step(LoadWord(text.data(), kWordSize));
+  if (!text.empty()) Step(LoadWord(text.data(), text.size()));
 }
 
 }  // namespace loadline
