@@ -80,11 +80,11 @@ const std::string& HolderOf(const ObjectKey& key) {
 // Returns whether a pod is a part of the control plane, which kubelet runs as a static pod. Clusters that
 // were made by hand often lack the labels by which KindOfNode() knows the control plane.
 bool IsOfControlPlane(const PodShape& shape, absl::string_view name) {
+  if (shape.traits == nullptr || !IsKubeletsMirror(shape)) return false;  // most pods are plain
   const bool of_cluster =
       shape.namespace_name == "kube-system" || absl::StartsWith(shape.namespace_name, "openshift-");
-  return of_cluster && IsKubeletsMirror(shape) &&
-         (absl::StartsWith(name, "kube-apiserver") || absl::StartsWith(name, "etcd-") ||
-          absl::StartsWith(name, "kube-controller-manager"));
+  return of_cluster && (absl::StartsWith(name, "kube-apiserver") || absl::StartsWith(name, "etcd-") ||
+                        absl::StartsWith(name, "kube-controller-manager"));
 }
 
 // Returns the counted bytes of an object of the view.
@@ -146,11 +146,12 @@ void View::CountNode(Slot slot, int64_t bytes, Content* content) {
 void View::SetNode(const NodeRecord& node, Content* content) const {
   ClusterState& cluster = *content->cluster;
   NodeTraits traits = node.traits;
-  std::vector<PodContent> pods;
-  for (const PodRecord& pod : node.pods) {
+  std::vector<PodContent> pods(node.pods.size());
+  for (size_t i = 0; i < pods.size(); ++i) {
+    const PodRecord& pod = node.pods[i];
     ClientShape& client_shape = content->shapes[static_cast<size_t>(pod.shape)];
     ++client_shape.pods;
-    pods.push_back({client_shape.shape, pod.shape, pod.name, pod.uid, client_shape.fingerprint});
+    pods[i] = {client_shape.shape, pod.shape, pod.name, pod.uid, client_shape.fingerprint};
     const PodShape& shape = cluster.pod_shapes()[client_shape.shape];
     if (traits.kind == NodeKind::kMachine && IsOfControlPlane(shape, pod.name))
       traits.kind = NodeKind::kControlPlane;

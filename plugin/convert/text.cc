@@ -60,7 +60,7 @@ absl::Status CheckName(absl::string_view text, size_t max_length) {
     return absl::InvalidArgumentError(absl::StrCat(Quoted(text), " is not a name: it has ", text.size(),
                                                    " bytes, at most ", max_length, " are allowed"));
   }
-  const auto is_graph = [](char c) { return absl::ascii_isgraph(static_cast<unsigned char>(c)); };
+  const auto is_graph = [](char c) { return '!' <= c && c <= '~'; };
   if (std::all_of(text.begin(), text.end(), is_graph)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(Quoted(text), " is not a name: it has characters other than printable ASCII"));
