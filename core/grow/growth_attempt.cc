@@ -72,7 +72,8 @@ class Attempt {
     ExpectOnNodes();
     AddEmptyOnes();
     ExpectWherePacked();
-    FillRooms(growth);
+    CountGrowth(growth);
+    if (problem_.decisions.slack) FillRooms(growth);
     snapshot_.Revert();
     return std::move(result_);
   }
@@ -86,9 +87,9 @@ class Attempt {
     upcoming_.first = NodeIndex{snapshot_.node_end()};
     Estimator nodes(&snapshot_, &fit_, {}, problem_.daemons, budget_);
     for (const GroupIndex group : facts_.groups.indices()) {
-      if (!facts_.groups[group].model.has_value()) continue;
-      NodeGroup node = TemplateOf(facts_.groups[group], "/upcoming");
       int64_t most = ledger_.counts[group].upcoming;
+      if (!facts_.groups[group].model.has_value() || most == 0) continue;
+      NodeGroup node = TemplateOf(facts_.groups[group], "/upcoming");
       for (const StartingNodes& starting : facts_.starting[group]) {
         node.model = starting.model;
         const int64_t added = std::min(starting.nodes, most);
@@ -120,16 +121,16 @@ class Attempt {
     return RoomOn(fit_.load_line, problem_.names.Find("pods"), snapshot_, node);
   }
 
-  // Leaves a copy of an empty node of each group in the snapshot.
+  // Leaves a copy of an empty node of each group in the snapshot, for slack.
   void AddEmptyOnes() {
-    StrongVector<GroupIndex, EmptyNode>& rooms = result_.rooms.empty;
-    rooms.resize(facts_.groups.size());
+    result_.rooms.empty.resize(facts_.groups.size());
+    if (!problem_.decisions.slack) return;
     Estimator nodes(&snapshot_, &fit_, {}, problem_.daemons, budget_);
     TrialMemory memory(budget_);
-    for (const GroupIndex group : rooms.indices()) {
-      if (!facts_.groups[group].model.has_value()) continue;
-      const NodeGroup node = TemplateOf(facts_.groups[group], "/empty");
-      rooms[group] = RoomOnNode(nodes.AddCopy(node, &memory));
+    for (const GroupIndex group : facts_.groups.indices()) {
+      const NodeGroup& of = facts_.groups[group];
+      if (!of.model.has_value()) continue;
+      result_.rooms.empty[group] = RoomOnNode(nodes.AddCopy(TemplateOf(of, "/empty"), &memory));
     }
   }
 
@@ -213,9 +214,7 @@ class Attempt {
   // By group: what the plan for pods lets it grow by. A group that has all of its nodes or none gets all.
   NodesOfGroups WholeGrowth() const {
     NodesOfGroups growth;
-    for (const PlannedNodes& nodes : plan_.scale_up.nodes) {
-      growth[plan_.grown[nodes.group]] += nodes.nodes;
-    }
+    for (const PlannedNodes& nodes : plan_.scale_up.nodes) growth[plan_.grown[nodes.group]] += nodes.nodes;
     for (auto& [group, nodes] : growth) {
       if (facts_.groups[group].atomic) nodes = ledger_.RoomOf(group);
     }
@@ -351,29 +350,30 @@ class Attempt {
     }
   }
 
-  // Fills in what upcoming and new nodes have left, and the growth.
+  // Counts the growth, and nodes on their way that take pods.
+  void CountGrowth(const NodesOfGroups& growth) {
+    StrongVector<GroupIndex, int64_t>& used = result_.rooms.used;
+    used.assign(facts_.groups.size(), 0);
+    for (size_t i = 0; i < upcoming_.used.size(); ++i) used[upcoming_.group[i]] += upcoming_.used[i];
+    result_.rooms.complete = upcoming_.complete;
+    for (const auto& [group, nodes] : growth) ledger_.Of(group).for_pods += nodes;
+  }
+
+  // Fills in what upcoming and new nodes have left, which slack alone asks for.
   void FillRooms(NodesOfGroups growth) {
     GroupRooms& rooms = result_.rooms;
     rooms.coming.resize(facts_.groups.size());
-    rooms.complete = upcoming_.complete;
-    rooms.used.assign(facts_.groups.size(), 0);
-    for (size_t i = 0; i < upcoming_.room.size(); ++i) {
-      const GroupIndex group = upcoming_.group[i];
-      rooms.used[group] += upcoming_.used[i];
-      rooms.coming[group].push_back(upcoming_.room[i]);
-    }
+    for (size_t i = 0; i < upcoming_.room.size(); ++i)
+      rooms.coming[upcoming_.group[i]].push_back(upcoming_.room[i]);
     for (const PlannedNodes& nodes : plan_.scale_up.nodes) {
       const GroupIndex group = plan_.grown[nodes.group];
       EmptyNode room = rooms.empty[group];
       TakePods(group, nodes.pods, &room);
       AddComing(room, nodes.nodes, &rooms.coming[group]);
       growth[group] -= nodes.nodes;
-      ledger_.Of(group).for_pods += nodes.nodes;
     }
-    for (const auto& [group, without_pods] : growth) {
+    for (const auto& [group, without_pods] : growth)
       AddComing(rooms.empty[group], without_pods, &rooms.coming[group]);
-      ledger_.Of(group).for_pods += without_pods;
-    }
   }
 
   const std::span<const Slot> untainted_;

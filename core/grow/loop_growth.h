@@ -24,7 +24,7 @@ struct GrowthQuestion {
   WorkBudget* budget;
 };
 
-// The room of nodes that are on their way or new.
+// The room of nodes on their way and new ones: where slack is decided, which alone asks for it.
 struct GroupRooms {
   // A node of each group that runs nothing but its DaemonSet pods.
   StrongVector<GroupIndex, EmptyNode> empty;
