@@ -42,6 +42,8 @@ class DrainTurn {
   void ExpectOnNodes(const DecodedProblem& waiting, Snapshot* snapshot, WorkBudget* budget);
 
   const DrainProblem& problem() const { return *problem_; }
+  // Gives the problem away: a turn needs it only to plan.
+  DrainProblem TakeProblem() { return std::move(*problem_); }
   const DrainOptions& options() const { return options_.options; }
   // Returns the state that the planner has before it plans.
   const DrainState& state() const {

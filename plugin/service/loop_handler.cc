@@ -107,10 +107,10 @@ absl::StatusOr<LoopPolicy> DecodeLoopPolicy(const v1::PlanLoopRequest& request) 
 
 // Fills `problem` from the request. `decoded` keeps the entries and the objects that are left out. `problem`
 // must not move afterwards: its ranking refers to it.
-absl::Status MakeProblem(const v1::PlanLoopRequest& request, LoopPolicy policy, const DrainTurn& drain_turn,
-                         const SharedView& shared, const View& view, const FleetTurn* fleet,
+absl::Status MakeProblem(const v1::PlanLoopRequest& request, LoopPolicy policy, const SharedView& shared,
+                         const View& view, const FleetTurn* fleet, DrainTurn* drain_turn,
                          DecodedProblem* decoded, LoopProblem* problem) {
-  problem->drain = drain_turn.problem();
+  problem->drain = drain_turn->TakeProblem();
   problem->groups = LoopGroups(request, *decoded, problem->drain, policy.prices);
   problem->drain.groups.clear();
   problem->names = decoded->names;
@@ -145,10 +145,10 @@ absl::Status MakeProblem(const v1::PlanLoopRequest& request, LoopPolicy policy, 
   }
   problem->slack = std::move(policy.slack);
   problem->slack.startup_taints = decoded->startup_taints;
-  problem->scale_down = drain_turn.options();
+  problem->scale_down = drain_turn->options();
   problem->scale_down.fit = decoded->fit;
   problem->decisions = policy.decisions;
-  problem->deleting = drain_turn.state().deleting;
+  problem->deleting = drain_turn->state().deleting;
   if (!request.has_state()) {
     problem->turn = shared.growth_turn;
     problem->reserved_nodes = shared.reserved_nodes;
@@ -213,8 +213,8 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   cluster->Lend();
   const PriceModel prices = policy->prices;
   LoopProblem problem;
-  if (absl::Status status = MakeProblem(request, *std::move(policy), *drain_turn, shared, view,
-                                        fleet_turn.get(), &*decoded, &problem);
+  if (absl::Status status = MakeProblem(request, *std::move(policy), shared, view, fleet_turn.get(),
+                                        &*drain_turn, &*decoded, &problem);
       !status.ok()) {
     return status;
   }
