@@ -15,6 +15,7 @@
 #include "core/grow/empty_room.h"
 #include "core/grow/left_as_scheduled.h"
 #include "core/grow/loop_sizes.h"
+#include "core/grow/plan_growth.h"
 #include "core/grow/upcoming_nodes.h"
 #include "core/grow/waiting.h"
 
@@ -134,30 +135,6 @@ class Attempt {
     }
   }
 
-  void PlanJointly(const GrowableGroups& may_grow) {
-    PlanOptions options = problem_.growth;
-    options.max_new_nodes = ledger_.NewNodesLeft();
-    options.further = way().further;
-    if (way().packs_upcoming && options.max_new_nodes.has_value()) {
-      for (const GroupIndex group : facts_.groups.indices()) *options.max_new_nodes += Packed(group);
-    }
-    plan_.scale_up = PlanScaleUp(&snapshot_, &fit_, waiting_, problem_.daemons, may_grow, options, budget_);
-  }
-
-  void PlanByRanking(const GrowableGroups& may_grow) {
-    const LoopRanking& by = *problem_.ranking;
-    GrowingCluster size{facts_.cluster.node_count(), {}};
-    if (by.policy.preferred_table == PreferredTable::kLearned) size.running = RunningDemand(facts_.cluster);
-    std::vector<PodRequests> requests;
-    for (const PendingPods& pods : waiting_) requests.push_back(by.requests_of(pods.pod.shape));
-    RankedScaleUp ranked =
-        PlanRankedScaleUp(&snapshot_, &fit_, waiting_, requests, problem_.daemons, may_grow,
-                          {by.policy, by.prices, by.preferred_node, size}, ledger_.NewNodesLeft(), budget_);
-    plan_.scale_up = std::move(ranked.plan);
-    plan_.ranked = std::move(ranked.options);
-    plan_.preferred_node = ranked.preferred_node;
-  }
-
   // Leaves a part of each new node free.
   void KeepReserve(NodeShape* model) const {
     if (way().reserve == 0) return;
@@ -189,11 +166,15 @@ class Attempt {
       plan_.grown.push_back(group);
     }
     if (way().packs_upcoming) AddUpcomingAsGroups(&groups);
-    if (problem_.ranking.has_value()) {
-      PlanByRanking(groups);
-    } else {
-      PlanJointly(groups);
+    NodeLimit limit = ledger_.NewNodesLeft();
+    if (way().packs_upcoming && limit.has_value()) {
+      for (const GroupIndex group : facts_.groups.indices()) *limit += Packed(group);
     }
+    PlannedGrowth planned = PlanGrowthOf(problem_, {waiting_, problem_.daemons, groups, limit, way().further},
+                                         &snapshot_, budget_);
+    plan_.scale_up = std::move(planned.plan);
+    plan_.ranked = std::move(planned.ranked);
+    plan_.preferred_node = planned.preferred_node;
   }
 
   void AddUpcomingAsGroups(GrowableGroups* groups) {

@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "core/cluster/node_kind.h"
+#include "core/grow/plan_growth.h"
 #include "core/loop/placeholder_pods.h"
 
 namespace loadline {
@@ -88,6 +89,14 @@ SlackQuestion MakeSlackQuestion(const LoopProblem& problem, const GrowthLedger& 
   question.snapshot = [snapshot] { return snapshot; };
   question.named_machines = NamedAsMachines(*problem.drain.cluster, problem.drain.group_of);
   question.max_new_nodes = ledger.NewNodesLeft();
+  question.daemons = problem.daemons;
+  question.growth = [&problem](Snapshot* cluster, std::vector<PendingPods> pods,
+                               std::vector<IncomingPod> daemons, const GrowableGroups& groups,
+                               NodeLimit max_new_nodes, WorkBudget* budget) {
+    return PlanGrowthOf(problem, {std::move(pods), std::move(daemons), groups, max_new_nodes}, cluster,
+                        budget)
+        .plan;
+  };
   question.groups.emplace();
   for (const GroupIndex group : problem.groups.indices()) {
     const NodeGroup& of = problem.groups[group];
@@ -98,6 +107,7 @@ SlackQuestion MakeSlackQuestion(const LoopProblem& problem, const GrowthLedger& 
     added.empty = rooms.empty[group];
     added.may_add = rooms.complete ? ledger.MayAdd(group) : 0;
     added.coming = std::move(rooms.coming[group]);
+    added.balance_set = ledger.facts->balance_sets[group];
     added.nodes = ledger.counts[group].registered + static_cast<int64_t>(added.coming.size());
   }
   question.waiting = ExpectedPodsOf(plan, ledger.facts->asked_pods, *snapshot, *positions);

@@ -147,25 +147,31 @@ void SlackPlanner::PlanOnSnapshot(Turn* turn) {
   on.PutPlaceholders();
   for (const MirroredSlack& mirrored : plan->mirrored) plan->placed += on.PlaceMirrored(mirrored.pod);
   const absl::btree_map<std::string, SlackClassView*> by_name = ByName(&turn->views);
+  // Copies that may be asked for of the same nodes are planned together.
+  absl::btree_map<GrowthSketch::Allowed, std::vector<MirroredSlack*>> asked;
   for (MirroredSlack& mirrored : plan->mirrored) {
     const PlaceholderSet::Members* const members =
         set_.Find({PlaceholderKind::kMirrored, mirrored.pod.key, mirrored.pod.size});
-    if (members != nullptr) {
-      CountCopies(mirrored, by_name);
-      mirrored.placed = members->placed();
-      std::string unneeded;
-      const GrowthSketch::Allowed allowed = AllowedFor(nullptr, &mirrored.pod.shape, &unneeded, turn);
-      absl::btree_map<std::string, int64_t> homes;
-      on.AskFor(Shapes(turn), allowed, &turn->sketch, &mirrored, &homes);
-      for (const auto& [name, count] : homes) {
-        std::vector<CpuMemory>& home = by_name.at(name)->mirrored;
-        home.insert(home.end(), static_cast<size_t>(count), mirrored.pod.size);
-      }
-    }
-    if (mirrored.pod.copies > mirrored.count && mirrored.status < SlackStatus::kLimited) {
-      mirrored.status = SlackStatus::kLimited;
-      mirrored.reason = mirrored.limit;
-    }
+    if (members == nullptr) continue;
+    CountCopies(mirrored, by_name);
+    mirrored.placed = members->placed();
+    if (mirrored.placed >= mirrored.count) continue;
+    std::string unneeded;
+    asked[AllowedFor(nullptr, &mirrored.pod.shape, &unneeded, turn)].push_back(&mirrored);
+  }
+  absl::btree_map<std::string, std::vector<CpuMemory>> homes;
+  for (const auto& [allowed, copies] : asked) {
+    const NewNodes new_nodes{Shapes(turn), turn->groups(), turn->question.daemons, turn->question.growth};
+    on.AskFor(new_nodes, allowed, copies, &turn->sketch, &homes);
+  }
+  for (const auto& [name, sizes] : homes) {
+    std::vector<CpuMemory>& home = by_name.at(name)->mirrored;
+    home.insert(home.end(), sizes.begin(), sizes.end());
+  }
+  for (MirroredSlack& mirrored : plan->mirrored) {
+    if (mirrored.pod.copies <= mirrored.count || mirrored.status >= SlackStatus::kLimited) continue;
+    mirrored.status = SlackStatus::kLimited;
+    mirrored.reason = mirrored.limit;
   }
   filled_.insert(filled_.end(), on.fuller().begin(), on.fuller().end());
 }

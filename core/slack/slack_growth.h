@@ -2,6 +2,7 @@
 #ifndef LOADLINE_CORE_SLACK_SLACK_GROWTH_H_
 #define LOADLINE_CORE_SLACK_SLACK_GROWTH_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -79,10 +80,15 @@ class GrowthSketch {
 
   // By size: less cpu, then less memory, then by name.
   const std::vector<GrowableNodes>& growable() const { return growable_; }
-  bool MayAdd(size_t position) const {
-    const int64_t more = added_[position] + 1;
-    return left_in_all_.value_or(1) > 0 && growable_[position].may_add.value_or(more) >= more;
+  bool MayAdd(size_t position) const { return MayStillAdd(position, 1) > 0; }
+  // Returns how many more nodes of this position may be added, of so many.
+  int64_t MayStillAdd(size_t position, int64_t wanted) const {
+    const int64_t more = growable_[position].may_add.value_or(added_[position] + wanted) - added_[position];
+    return std::min({wanted, more, left_in_all_.value_or(wanted)});
   }
+  // Returns how many nodes all options together may still add; nullopt: any number.
+  const std::optional<int64_t>& left_in_all() const { return left_in_all_; }
+  bool by_ranking() const { return ranking_ != nullptr; }
 
   // Adds a node that is upcoming anyway, with this room. To be called before AddNode(). What it takes is not
   // asked for.
@@ -91,6 +97,8 @@ class GrowthSketch {
   size_t AddNode(size_t position);
   size_t node_end() const { return nodes_.size(); }
   size_t PositionOf(size_t node) const { return nodes_[node].position; }
+  // Returns what a node has left.
+  EmptyNode RoomOf(size_t node) const { return {nodes_[node].free, nodes_[node].slots}; }
   bool FitsOn(size_t node, const CpuMemory& size) const;
   // The number of nodes that are upcoming anyway: they have the first numbers.
   size_t coming() const { return coming_; }

@@ -1,14 +1,12 @@
 #include "core/slack/slack_on_snapshot.h"
 
 #include <algorithm>
-#include <iterator>
 #include <span>
 #include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "core/cluster/leaving.h"
 #include "core/cluster/pod_role.h"
 #include "core/fit/line_left.h"
@@ -16,11 +14,8 @@
 namespace loadline {
 namespace {
 
-// The units of work, of about 100 ns each, of a search for a node and of a node that is tried, and the number
-// of nodes that are sorted for one unit. Estimated.
+// The units of work, of about 100 ns each, of a search for a node. Estimated.
 constexpr int64_t kWorkOfCopy = 10;
-constexpr int64_t kWorkOfNode = 100;
-constexpr int64_t kNodesPerUnit = 4;
 
 // Returns whether the node is none of the cluster.
 bool IsComing(const Snapshot& snapshot, NodeIndex node) { return snapshot.slot(node) < Slot{0}; }
@@ -78,11 +73,9 @@ std::vector<NodeIndex> SlackOnSnapshot::ByRoom(bool with_placeholders) const {
 }
 
 void SlackOnSnapshot::AddComing(const std::vector<NodeShape>& shapes, const GrowthSketch& sketch) {
-  for (size_t node = to_come_.size(); node < sketch.coming(); ++node) {
-    if (!memory_.Node(snapshot_)) break;  // none is asked for from now on
-    const size_t of = sketch.PositionOf(node);
-    const std::string name = absl::StrCat("node ", node, " on its way of ", sketch.growable()[of].class_name);
-    to_come_.push_back(snapshot_.AddNode({name, shapes[of], name}));
+  // None is asked for once the budget has ended.
+  while (to_come_.size() < sketch.coming() && memory_.Node(snapshot_)) {
+    AddToCome(shapes, to_come_.size(), sketch);
   }
 }
 
@@ -144,13 +137,7 @@ std::vector<ExpectedPods> SlackOnSnapshot::PlaceWaiting(std::vector<SlackPending
 void SlackOnSnapshot::PutPlaceholders() {
   for (const auto& [group, members] : set_.groups()) {
     if (group.kind == PlaceholderKind::kMirrored || members.placed() == 0) continue;
-    PodResources resources;
-    ContainerResources& container = resources.containers.emplace_back();
-    container.requests[kCpu] = Quantity::FromMilli(group.size.cpu);
-    container.requests[kMemory] = Quantity::FromUnits(group.size.memory);
-    container.limits = container.requests;  // so that it counts for as much at the load line
-    const int32_t shape = snapshot_.InternShape(
-        MakePodShape("", /*finished=*/false, resources, ResourceNames(), PodRole::kIncoming));
+    const int32_t shape = snapshot_.InternShape(ShapeOfRoom(group.size));
     for (const int64_t id : members.ids) {
       const size_t slot = set_.NodeOf(id);
       if (slot == PlaceholderSet::kNoNode) continue;
@@ -242,18 +229,6 @@ void SlackOnSnapshot::Charge(size_t slot, const CpuMemory& amount) {
   fuller_.push_back(slot);
 }
 
-// Reserves room for a copy on a node that is there and takes it only once nodes to come have theirs, as where
-// copies spread over zones. Returns whether there is any. The copy gets its place when those nodes are there.
-bool SlackOnSnapshot::ReserveRoom(SearchPod pod, const CpuMemory& size) {
-  search_->fit(pod).Refresh(&budget_);
-  const std::optional<size_t> slot = FindNode(pod, size);
-  if (!slot.has_value()) return false;
-  const NodeIndex node = *snapshot_.FindSlot(Slot{static_cast<int32_t>(*slot)});
-  snapshot_.PlacePod(node, search_->fit(pod).shape());
-  Charge(*slot, RoomTaken(node, search_->fit(pod).shape(), size));
-  return true;
-}
-
 // Copies that no longer may be where they are lose their node, but not for want of work: those that were not
 // looked at stay.
 void SlackOnSnapshot::KeepCopies(const std::vector<int64_t>& ids, PodFit* fit) {
@@ -301,95 +276,6 @@ int64_t SlackOnSnapshot::PlaceMirrored(const MirroredPod& pod) {
     ++placed;
   }
   return placed;
-}
-
-std::optional<size_t> SlackOnSnapshot::NodeToCome(const std::vector<NodeShape>& shapes, Search* search,
-                                                  GrowthSketch* sketch) {
-  PodFit* const fit = search->fit;
-  fit->Refresh(&budget_);
-  for (size_t node = search->first; node < to_come_.size(); ++node) {
-    if (!budget_.Spend(fit->UnitsPerNode())) return std::nullopt;
-    if (sketch->FitsOn(node, search->size) && fit->Fits(to_come_[node])) return node;
-    if (search->for_good && node == search->first) ++search->first;
-  }
-  for (auto at = search->positions.begin(); at != search->positions.end();) {
-    if (!sketch->MayAdd(*at)) {
-      at = search->positions.erase(at);
-      continue;
-    }
-    if (!budget_.Spend(kWorkOfNode) || !memory_.Node(snapshot_)) return std::nullopt;
-    const std::string name =
-        absl::StrCat("new node ", to_come_.size(), " of ", sketch->growable()[*at].class_name);
-    const NodeIndex node = snapshot_.AddNode({name, shapes[*at], name});
-    fit->Refresh(&budget_);
-    if (fit->Fits(node)) {
-      to_come_.push_back(node);
-      return sketch->AddNode(*at);
-    }
-    snapshot_.RemoveNode(node);
-    at = search->for_good ? search->positions.erase(at) : std::next(at);
-  }
-  return std::nullopt;
-}
-
-std::string SlackOnSnapshot::WhyNot(PodFit* fit, const CpuMemory& size, const std::vector<NodeShape>& shapes,
-                                    const GrowthSketch& sketch, bool* fits_some) {
-  std::string reason = "no class of nodes is known";
-  *fits_some = false;
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    if (!budget_.Spend(kWorkOfNode)) return reason;
-    const GrowableNodes& of = sketch.growable()[i];
-    if (of.empty.slots < 1 || !Within(size, of.empty.room)) {
-      reason = absl::StrCat("an empty node of ", of.class_name, " has cpu ", of.empty.room.cpu, "m, memory ",
-                            of.empty.room.memory, ", less than the pod asks for");
-      continue;
-    }
-    const std::string name = absl::StrCat("empty node of ", of.class_name);
-    const NodeIndex node = snapshot_.AddNode({name, shapes[i], name});
-    fit->Refresh(&budget_);
-    const Verdict verdict = fit->Judge(node);
-    snapshot_.RemoveNode(node);
-    if (verdict.judgement == Judgement::kFits) {
-      *fits_some = true;
-      return absl::StrCat("class ", of.class_name, " cannot grow");
-    }
-    reason = absl::StrCat("a new node of ", of.class_name, ": ", absl::StrJoin(verdict.reasons, "; "));
-  }
-  return reason;
-}
-
-void SlackOnSnapshot::AskFor(const std::vector<NodeShape>& shapes, const GrowthSketch::Allowed& allowed,
-                             GrowthSketch* sketch, MirroredSlack* mirrored,
-                             absl::btree_map<std::string, int64_t>* homes) {
-  const PlaceholderGroup group{PlaceholderKind::kMirrored, mirrored->pod.key, mirrored->pod.size};
-  AddComing(shapes, *sketch);
-  const AskedPlaceholders asked{group, mirrored->count - mirrored->placed};
-  if (asked.count <= 0) return;
-  Search search;
-  const SearchPod prepared = Prepare(mirrored->pod);
-  search.fit = &search_->fit(prepared);
-  search.size = group.size;
-  search.positions = sketch->Ranked(allowed, std::span(&asked, 1));
-  // A node that is refused for balance takes a copy once others have theirs.
-  const PodRules* const rules = mirrored->pod.shape.rules.get();
-  search.for_good = rules == nullptr || rules->spread.empty();
-  for (int64_t i = mirrored->placed; i < mirrored->count; ++i) {
-    if (!search.for_good && i > mirrored->placed && ReserveRoom(prepared, group.size)) continue;
-    const std::optional<size_t> node = NodeToCome(shapes, &search, sketch);
-    if (!node.has_value()) {
-      bool fits_some = false;
-      const std::string why = budget_.ended()
-                                  ? absl::StrCat("the plan was cut short: out of ", Name(budget_.end()))
-                                  : WhyNot(search.fit, group.size, shapes, *sketch, &fits_some);
-      mirrored->status = fits_some || budget_.ended() ? SlackStatus::kLimited : SlackStatus::kUnplaceable;
-      mirrored->reason = absl::StrCat(mirrored->count - i, " of ", mirrored->count, " copies: ", why);
-      return;
-    }
-    sketch->Take(*node, group, 1);
-    snapshot_.PlacePod(to_come_[*node], search.fit->shape());
-    ++(*homes)[sketch->growable()[sketch->PositionOf(*node)].class_name];
-    mirrored->status = SlackStatus::kMissing;
-  }
 }
 
 }  // namespace loadline

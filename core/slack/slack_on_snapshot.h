@@ -15,6 +15,7 @@
 #include "core/fit/fit_search.h"
 #include "core/fit/trial_memory.h"
 #include "core/slack/placeholder_set.h"
+#include "core/slack/slack_copy_growth.h"
 #include "core/slack/slack_growth.h"
 #include "core/slack/slack_plan.h"
 #include "core/slack/slack_rooms.h"
@@ -77,21 +78,26 @@ class SlackOnSnapshot {
   // the next plan.
   const std::vector<size_t>& fuller() const { return fuller_; }
 
-  // Asks for nodes for the copies that have none, of the best option that takes them. `shapes`: what a new
-  // node is, by position in the sketch; `allowed`: where this copy may be asked for. Sets status and reason,
-  // and adds to `homes` how many are asked of each class.
-  void AskFor(const std::vector<NodeShape>& shapes, const GrowthSketch::Allowed& allowed,
-              GrowthSketch* sketch, MirroredSlack* mirrored, absl::btree_map<std::string, int64_t>* homes);
+  // Asks for nodes for the copies that have none, as a plan of growth buys them for pods that wait: these
+  // copies together, in so far as `allowed` says where. Sets status and reason, and adds to `homes` the sizes
+  // of those that are asked of each class.
+  void AskFor(const NewNodes& new_nodes, const GrowthSketch::Allowed& allowed,
+              std::span<MirroredSlack* const> copies, GrowthSketch* sketch,
+              absl::btree_map<std::string, std::vector<CpuMemory>>* homes);
 
  private:
-  // Nodes to come that one pod is tried on.
-  struct Search {
-    PodFit* fit;
-    CpuMemory size;
-    std::vector<size_t> positions;  // to add nodes of, best first
-    bool for_good;                  // a node that refuses the pod will not take the next copy either
-    size_t first = 0;               // nodes before it refuse the pod for good
+  // Copies that a plan of growth is asked about, with what is asked of nodes to come.
+  struct Asking {
+    const NewNodes& new_nodes;
+    std::span<MirroredSlack* const> copies;
+    GrowthSketch* sketch;
+    absl::btree_map<std::string, std::vector<CpuMemory>>* homes;
+    std::vector<size_t> positions = {};  // in the sketch, of the groups of the plan
+    std::vector<int64_t> left = {};      // copies without a node, by position
   };
+
+  // The number of nodes that are sorted for one unit of work, of about 100 ns. Estimated.
+  static constexpr int64_t kNodesPerUnit = 4;
 
   void Close(std::span<const Slot> leaving, std::span<const SlackPending> waiting);
   // The fullest first, by real pods or with placeholders; those that take no placeholders last.
@@ -109,10 +115,18 @@ class SlackOnSnapshot {
   CpuMemory RoomTaken(NodeIndex node, int32_t shape, const CpuMemory& size) const;
   void PutCopy(int64_t id, size_t slot, int32_t shape, bool attach);
   void Charge(size_t slot, const CpuMemory& amount);
-  bool ReserveRoom(SearchPod pod, const CpuMemory& size);
-  // The number of a node to come that takes the pod now; adds one if need be.
-  std::optional<size_t> NodeToCome(const std::vector<NodeShape>& shapes, Search* search,
-                                   GrowthSketch* sketch);
+  // slack_copy_growth.cc: nodes for copies that have none.
+  // Keeps copies off the nodes on which placeholders have no room.
+  void CloseWithoutRoom();
+  // Adds a node of the sketch that is to come, with the room that it has left.
+  void AddToCome(const std::vector<NodeShape>& shapes, size_t node, const GrowthSketch& sketch);
+  GrowableGroups GroupsFor(const GrowthSketch::Allowed& allowed, Asking* asking);
+  void PutOnToCome(size_t node, size_t copy, int64_t count, Asking* asking);
+  // Reserves room for copies on a node that is there and takes them only once nodes to come have theirs, as
+  // where copies spread over zones. They get their place when those nodes are there.
+  void ReserveRoom(NodeIndex node, size_t copy, int64_t count, Asking* asking);
+  // Carries out what a plan of growth found. Returns whether nodes are asked for.
+  bool Use(const ScaleUpPlan& plan, Asking* asking);
   std::string WhyNot(PodFit* fit, const CpuMemory& size, const std::vector<NodeShape>& shapes,
                      const GrowthSketch& sketch, bool* fits_some);
 

@@ -32,6 +32,10 @@ struct SlackQuestion {
   std::optional<SlackGroupList> groups;
   // How options to grow are ranked; nullptr: by what they cost.
   SlackRanking ranking;
+  // How nodes are bought for copies of pods, see CopyGrowth; nullptr: by PlanScaleUp().
+  CopyGrowth growth = nullptr;
+  // Pods that new nodes of groups carry, where they fit. They outlive the call.
+  std::span<const IncomingPod> daemons = {};
   // The number of nodes by which all groups together may grow; nullopt: any number.
   std::optional<int64_t> max_new_nodes = std::nullopt;
   // Names that the shapes of groups and of pods that wait refer to: nullopt: those of the cluster.

@@ -26,6 +26,8 @@ struct SlackGroup {
   // The room that is left on its upcoming nodes.
   std::vector<EmptyNode> coming = {};
   int64_t nodes = 0;  // there and on their way
+  // Same as NodeGroup::balance_set, for copies of pods.
+  std::optional<int32_t> balance_set = {};
 };
 
 using SlackGroupList = StrongVector<SlackGroupIndex, SlackGroup>;

@@ -103,6 +103,7 @@ absl::StatusOr<v1::PlanSlackResponse> AnswerPlanSlack(const v1::PlanSlackRequest
   question.named_machines = NamedAsMachines(view.cluster(), group_of);
   question.options = std::move(decoded->options);
   if (decoded->groups_known) question.groups = SlackGroups(&decoded->problem);
+  question.daemons = decoded->problem.daemons;
   for (PendingPods& pods : decoded->problem.pods) {
     question.waiting.push_back({std::move(pods.pod), pods.count});
   }
