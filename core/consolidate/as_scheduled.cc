@@ -6,7 +6,10 @@
 #include <numeric>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "core/base/shuffle.h"
+#include "core/cluster/leaving.h"
+#include "core/cluster/scoped_fork.h"
 #include "core/cluster/snapshot.h"
 #include "core/fit/shares_left.h"
 
@@ -35,6 +38,17 @@ class ReturnOrders {
   }
 
   int64_t count() const { return count_; }
+  // The same, with the pods of one node after those of another.
+  std::vector<size_t> NodeByNode(int64_t number, const TrialCluster& trial_cluster,
+                                 std::span<const MoverIndex> movers) {
+    std::vector<size_t> order = Order(number);
+    std::map<NodeIndex, size_t> rank;
+    const auto home_of = [&](size_t i) { return trial_cluster.movers()[movers[i]].home; };
+    for (const size_t i : order) rank.try_emplace(home_of(i), rank.size());
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return rank[home_of(a)] < rank[home_of(b)]; });
+    return order;
+  }
   std::vector<size_t> Order(int64_t number) {
     if (number + 1 == count_) return numbered_;
     if (number == 0) return {largest_.rbegin(), largest_.rend()};
@@ -79,16 +93,30 @@ void FindFurther(TrialCluster* trial_cluster, MoverKindIndex kind, FurtherNode* 
   }
 }
 
+// Returns whether it matters for some pod where the others are, while these are on several nodes.
+bool DependOnOtherNodes(const TrialCluster& trial_cluster, std::span<const MoverIndex> movers) {
+  const NodeIndex first = trial_cluster.movers()[movers.front()].home;
+  return absl::c_any_of(movers, [&](MoverIndex i) { return !trial_cluster.KindOf(i).only_room; }) &&
+         absl::c_any_of(movers, [&](MoverIndex i) { return trial_cluster.movers()[i].home != first; });
+}
+
+// `stay`: pods are on their nodes, and count there, until it is their turn.
 bool PlaceInOrder(TrialCluster* trial_cluster, std::span<const MoverIndex> movers,
-                  std::vector<size_t> waiting, SharesLeft shares, std::vector<NodeIndex>* places,
+                  std::vector<size_t> waiting, bool stay, SharesLeft shares, std::vector<NodeIndex>* places,
                   FurtherNode* further) {
   Snapshot& snapshot = trial_cluster->snapshot();
+  const auto shape_of = [&](size_t i) { return trial_cluster->KindOf(movers[i]).shape; };
+  const auto home_of = [&](size_t i) { return trial_cluster->movers()[movers[i]].home; };
+  if (stay) {
+    for (const size_t i : waiting) snapshot.PlacePod(home_of(i), shape_of(i));
+  }
   while (!waiting.empty()) {
     std::vector<size_t> later;
     for (const size_t i : waiting) {
       const Mover& mover = trial_cluster->movers()[movers[i]];
       const MoverKind& kind = trial_cluster->kinds()[mover.kind];
       if (!trial_cluster->work()->Spend(1 + snapshot.node_end() / kNodesPerUnit)) return false;
+      if (stay) TakeOff(home_of(i), shape_of(i), &snapshot);
       trial_cluster->fit(mover.kind).Refresh(trial_cluster->work());
       const std::optional<NodeIndex> node =
           shares.Take(snapshot.pod_shape(kind.shape), &trial_cluster->fit(mover.kind));
@@ -105,6 +133,7 @@ bool PlaceInOrder(TrialCluster* trial_cluster, std::span<const MoverIndex> mover
       return false;
     }
     waiting = std::move(later);
+    stay = false;
   }
   return true;
 }
@@ -116,9 +145,18 @@ bool PlaceAsScheduled(TrialCluster* trial_cluster, std::span<const MoverIndex> m
   places->assign(movers.size(), kNoTarget);
   ReturnOrders orders(*trial_cluster, movers);
   const SharesLeft shares(trial_cluster->snapshot(), leaves);
+  const bool node_by_node = !movers.empty() && DependOnOtherNodes(*trial_cluster, movers);
+  for (int64_t i = 0; i < orders.count() && node_by_node; ++i) {
+    const ScopedFork fork(&trial_cluster->snapshot());
+    if (!PlaceInOrder(trial_cluster, movers, orders.NodeByNode(i, *trial_cluster, movers), /*stay=*/true,
+                      shares, places, further)) {
+      return false;
+    }
+  }
   for (int64_t i = 0; i < orders.count(); ++i) {
     trial_cluster->snapshot().Fork();
-    const bool all = PlaceInOrder(trial_cluster, movers, orders.Order(i), shares, places, further);
+    const bool all =
+        PlaceInOrder(trial_cluster, movers, orders.Order(i), /*stay=*/false, shares, places, further);
     if (all && i + 1 == orders.count()) {
       trial_cluster->snapshot().Commit();
     } else {

@@ -27,7 +27,9 @@ struct FurtherNode {
 // Places movers on the snapshot where kube-scheduler puts them by default: each on the node, of those that
 // take it and do not leave, that SharesLeft chooses. Pods that fit nowhere at first may fit once others are
 // there. Nobody knows in which order evicted pods come back, so that they have to fit in each of several
-// orders: 4 in a large cluster, up to 32 in a small one.
+// orders: 4 in a large cluster, up to 32 in a small one. Pods that depend on others have to fit in as many
+// orders more, in which the old nodes leave one after the other, as where a budget lets one pod go at a time:
+// pods that still run count on their nodes, so that an evicted pod returns to its zone.
 //
 // False: in one of these some pod has no place, or the budget ended; the snapshot is as before. Else the
 // places of the order in which they are numbered hold, and are in `places`, by position in `movers`.
