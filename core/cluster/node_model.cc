@@ -63,13 +63,6 @@ ResourceAmounts CorrectedAmounts(const ResourceAmounts& stated, const ResourceAm
   return amounts;
 }
 
-bool IsLeaving(const ClusterState& cluster, Slot slot, const StartupTaints& names) {
-  return cluster.traits(slot).deleted_s.has_value() ||
-         absl::c_any_of(cluster.node_shape(slot).taints, [&](const Taint& taint) {
-           return KindOfTaint(taint, names) == TaintKind::kLeaving && taint.Repels();
-         });
-}
-
 // Returns the nodes that would be healthy without their cordon. `healthy` are among them.
 std::vector<Slot> StartedNodes(const ClusterState& cluster, const GroupNodes& group,
                                const StartupTaints& names) {
@@ -222,6 +215,13 @@ ResourceAmounts SharedAmounts(std::span<const NodeAmounts> nodes, const Resource
   return shared;
 }
 
+bool IsLeaving(const ClusterState& cluster, Slot slot, const StartupTaints& names) {
+  return cluster.traits(slot).deleted_s.has_value() ||
+         absl::c_any_of(cluster.node_shape(slot).taints, [&](const Taint& taint) {
+           return KindOfTaint(taint, names) == TaintKind::kLeaving && taint.Repels();
+         });
+}
+
 bool IsHealthyNode(const ClusterState& cluster, Slot slot, const StartupTaints& names) {
   const NodeShape& shape = cluster.node_shape(slot);
   // The soft taint of a node that is not needed says nothing against it.
@@ -232,7 +232,8 @@ bool IsHealthyNode(const ClusterState& cluster, Slot slot, const StartupTaints& 
 ExampleNodes ExamplesOf(const ClusterState& cluster, const GroupNodes& group, const StartupTaints& names) {
   ExampleNodes examples;
   absl::c_copy_if(group.nodes, std::back_inserter(examples.nodes), [&](Slot slot) {
-    return !absl::c_binary_search(group.lacking, slot) && IsHealthyNode(cluster, slot, names);
+    return !cluster.node_shape(slot).allocatable.empty() && !absl::c_binary_search(group.lacking, slot) &&
+           IsHealthyNode(cluster, slot, names);
   });
   examples.healthy = !examples.nodes.empty();
   if (!examples.healthy) examples.nodes.assign(group.nodes.begin(), group.nodes.end());

@@ -48,6 +48,9 @@ NodeIndex AddNodeOf(const NodeModel& model, const std::string& name, Snapshot* s
 // it, and it is a domain of its own.
 inline constexpr char kOneOfSeveral[] = "one-of-several";
 
+// Returns whether a node is to go: it is being deleted, or a taint that repels pods says so.
+bool IsLeaving(const ClusterState& cluster, Slot slot, const StartupTaints& startup_taints);
+
 // Returns whether a node is as those of its group are meant to be: ready and schedulable, without a taint of
 // a node that starts or is to go.
 bool IsHealthyNode(const ClusterState& cluster, Slot slot, const StartupTaints& startup_taints);
@@ -71,8 +74,8 @@ struct GroupNodes {
   std::span<const Slot> lacking;
 };
 
-// The nodes of a group that show what a new one will be: the healthy ones that have all devices; where there
-// is none, all of them.
+// The nodes of a group that show what a new one will be: the healthy ones that have all devices, and of which
+// it is known what they offer; where there is none, all of them.
 struct ExampleNodes {
   std::vector<Slot> nodes;  // in the order of GroupNodes::nodes
   bool healthy = false;     // each of them is, and there is one

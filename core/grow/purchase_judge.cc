@@ -72,9 +72,8 @@ std::vector<GroupedNodes::Aged> GroupedNodes::Newest(GroupIndex group) const {
 
 bool GroupedNodes::WillStayAsItIs(Slot slot) const {
   const NodeShape& shape = cluster_.node_shape(slot);
-  if (absl::c_binary_search(not_started_, slot)) return false;
-  if (!HasStarted(cluster_, slot, startup_taints_)) return !shape.unschedulable;
-  return IsHealthyNode(cluster_, slot, startup_taints_) &&
+  if (absl::c_binary_search(not_started_, slot) || IsLeaving(cluster_, slot, startup_taints_)) return false;
+  return cluster_.traits(slot).ready && !shape.unschedulable &&
          !HasTaintOf(TaintKind::kCondition, shape, startup_taints_);
 }
 
@@ -137,8 +136,8 @@ PurchaseJudge::Answer PurchaseJudge::AskAsItIs(size_t pods, NodeIndex node, std:
 
 uint64_t PurchaseJudge::ShapeOf(Slot node) const {
   const NodeShape& shape = problem_.drain.cluster->node_shape(node);
-  if (!HasStarted(*problem_.drain.cluster, node, problem_.startup_taints)) return shape.fingerprint;
-  return WithoutPassingTaints(shape, problem_.startup_taints).fingerprint;
+  const uint64_t lasting = WithoutPassingTaints(shape, problem_.startup_taints).fingerprint;
+  return HasStarted(*problem_.drain.cluster, node, problem_.startup_taints) ? lasting : ~lasting;
 }
 
 void PurchaseJudge::NoteVain(GroupIndex group, Slot node, Purchase* purchase) const {

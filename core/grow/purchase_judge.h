@@ -34,7 +34,8 @@ class GroupedNodes {
   // A node, and the negative time of its creation, in seconds.
   using Aged = std::pair<int64_t, Slot>;
   std::vector<Aged> Newest(GroupIndex group) const;
-  // Returns whether the next node will be like this one: it is healthy, or has not started in its time.
+  // Returns whether the next node will be like this one: it is healthy, or keeps its startup taint. A node
+  // that is not ready may be broken since.
   bool WillStayAsItIs(Slot slot) const;
 
   const ClusterState& cluster_;
@@ -78,7 +79,7 @@ class PurchaseJudge {
   Answer Ask(size_t pods, Slot slot, std::string* why);
   Answer AskAsItIs(size_t pods, NodeIndex node, std::string* why);
   uint64_t ModelOf(GroupIndex group) const { return problem_.model_keys[group]; }
-  // Returns the fingerprint of the node's shape without passing taints, once it has started.
+  // Returns the fingerprint of the node's shape without passing taints, and of whether it has started.
   uint64_t ShapeOf(Slot node) const;
   void NoteVain(GroupIndex group, Slot node, Purchase* purchase) const;
 

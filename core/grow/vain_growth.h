@@ -43,10 +43,10 @@ std::vector<std::string> TextsOf(std::span<const VainGrowth> vain, const LoopPro
 // `problem` is changed so that these pods do not fit the group's new nodes.
 //
 // A node refuses a pod where it does not fit, neither on the node as it is nor without the pods that do not
-// belong to it: growth whose room other pods have taken was not in vain. So does a node that has not started
-// in the time that a start may take, until it does. Taints that come and go, such as
-// that of a node that is not needed, are no change of a node. Pods that differ only in what filters do not
-// read, such as those of two Jobs, are the same pods.
+// belong to it: growth whose room other pods have taken was not in vain. So does a node that keeps a
+// startup taint for longer than a start may take, until it starts. Taints that come and go, such as that of a
+// node that is not needed, are no change of a node. Pods that differ only in what filters do not read, such
+// as those of two Jobs, are the same pods.
 //
 // Returns what is blocked, by group and pods. Fills in LoopProblem::pending_keys and model_keys. Errors:
 // none. It takes at most a tenth of the work that is left; judgements for which that does not suffice are

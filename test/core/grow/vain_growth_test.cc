@@ -128,44 +128,44 @@ TEST_F(VainGrowthTest, APassingTaintIsNoChangeOfTheNode) {
   EXPECT_THAT(Look(4, {Special("a", "job")}), IsEmpty());
 }
 
-// The taint of a driver that never becomes ready, or a kubelet that never does.
-TEST_F(VainGrowthTest, ANodeThatDoesNotStartInItsTimeHasNotHelped) {
+constexpr char kDriverTaint[] = "startup-taint.cluster-autoscaler.kubernetes.io/driver";
+
+// A node that does not help is soon not needed, and its taint says so.
+TEST_F(VainGrowthTest, ANodeThatKeepsItsStartupTaintHasNotHelped) {
   const std::vector<FitPod> waiting = {{.namespace_name = "a", .requests = {{"cpu", 1000}}}};
-  const std::vector<Taint> startup = {{"startup-taint.cluster-autoscaler.kubernetes.io/x", "", "NoSchedule"}};
-  const std::vector<Taint> not_ready = {{"node.kubernetes.io/not-ready", "", "NoSchedule"}};
-  for (const bool ready : {true, false}) {
-    SCOPED_TRACE(ready);
-    nodes_.clear();
-    memory_ = {};
-    Look(0, waiting);
-    Grow(0);
-    Come(1, ready ? startup : not_ready);
-    nodes_[0].allocatable = {{"cpu", 4000}, {"pods", 10}};
-    nodes_[0].traits.ready = ready;
-    problem_.drain.not_started = {Slot{0}};
-    EXPECT_THAT(Look(2, waiting), IsEmpty()) << "it has its time";
-    problem_.drain.not_started.clear();
-    const std::vector<VainGrowth> vain = Look(17, waiting);
-    ASSERT_THAT(vain, SizeIs(1));
-    EXPECT_THAT(vain[0].reason, HasSubstr("untolerated taint"));
-    nodes_[0].taints.clear();
-    nodes_[0].traits.ready = true;
-    EXPECT_THAT(Look(18, waiting), IsEmpty()) << "it has started";
-  }
+  Look(0, waiting);
+  Grow(0);
+  Come(1, {{kDriverTaint, "", "NoSchedule"}});
+  nodes_[0].allocatable = {{"cpu", 4000}, {"pods", 10}};
+  problem_.drain.not_started = {Slot{0}};
+  EXPECT_THAT(Look(2, waiting), IsEmpty()) << "it has its time";
+  problem_.drain.not_started.clear();
+  const std::vector<VainGrowth> vain = Look(17, waiting);
+  ASSERT_THAT(vain, SizeIs(1));
+  EXPECT_EQ(vain[0].until_ms, NowMs(17 + 5));
+  EXPECT_THAT(vain[0].reason, HasSubstr("untolerated taint"));
+  nodes_[0].taints.push_back({kDeletionCandidateTaint, "1800000000", "PreferNoSchedule"});
+  EXPECT_THAT(Look(18, waiting), SizeIs(1));
+  nodes_[0].taints.clear();
+  EXPECT_THAT(Look(19, waiting), IsEmpty()) << "it has started";
 }
 
-// A node on which pods run has started before.
-TEST_F(VainGrowthTest, ANodeThatBreaksLaterWasOfUse) {
+// The pods that it came for may have ended before it broke.
+TEST_F(VainGrowthTest, ANodeThatBreaksSaysNothingOfTheNextOne) {
   const std::vector<FitPod> waiting = {{.namespace_name = "a", .requests = {{"cpu", 1000}}}};
   Look(0, waiting);
   Grow(0);
   Come(1, {{"node.kubernetes.io/unreachable", "", "NoSchedule"}});
   nodes_[0].allocatable = {{"cpu", 4000}, {"pods", 10}};
   nodes_[0].traits.ready = false;
-  pods_ = {{.requests = {{"cpu", 1000}}}};
   EXPECT_THAT(Look(60, waiting), IsEmpty());
+  nodes_[0].traits.ready = true;
+  nodes_[0].taints = {{kDriverTaint, "", "NoSchedule"}};
+  pods_ = {{.requests = {{"cpu", 1000}}}};
+  EXPECT_THAT(Look(61, waiting), IsEmpty()) << "it has run pods: its driver has gone since";
   pods_.clear();
-  EXPECT_THAT(Look(61, waiting), SizeIs(1));
+  nodes_[0].taints.push_back({kToBeDeletedTaint, "", "NoSchedule"});
+  EXPECT_THAT(Look(62, waiting), IsEmpty()) << "it is to go";
 }
 
 TEST_F(VainGrowthTest, PeriodsDoubleUpToADay) {
