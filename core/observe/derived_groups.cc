@@ -15,6 +15,7 @@
 #include "core/cluster/node_model.h"
 #include "core/cluster/platform_labels.h"
 #include "core/cluster/shared_marks.h"
+#include "core/observe/devices.h"
 #include "core/price/capacity_type.h"
 #include "core/price/price_model.h"
 
@@ -50,8 +51,14 @@ const ResourceAmounts& CapacityOf(const ClusterState& cluster, Slot slot) {
 
 class KeyMaker {
  public:
-  KeyMaker(const ClusterState& cluster, const StartupTaints& startup_taints)
-      : cluster_(cluster), startup_taints_(startup_taints) {}
+  KeyMaker(const ClusterState& cluster, const StartupTaints& startup_taints, int64_t now_s)
+      : cluster_(cluster), startup_taints_(startup_taints), now_s_(now_s) {}
+
+  // Returns whether devices of a node may have yet to come though no label names their type.
+  bool IsYoung(Slot slot) const {
+    const std::optional<int64_t> created_s = cluster_.traits(slot).created_s;
+    return created_s.has_value() && now_s_ > 0 && now_s_ - *created_s < kStartupMs / 1000;
+  }
 
   // Returns the GPUs of a node whose type does not state them; empty: a type does, or it has none.
   std::string GpusOf(Slot slot) const {
@@ -104,20 +111,26 @@ class KeyMaker {
 
   const ClusterState& cluster_;
   const StartupTaints& startup_taints_;
+  const int64_t now_s_;
 };
 
-// Divides nodes by what tells groups apart whatever pods there are. A node whose GPUs have yet to come is in
-// the group of those that are like it in all else, if there is one alone.
+// Divides nodes by what tells groups apart whatever pods there are.
 std::map<BaseKey, std::vector<Slot>> DivideByBase(const KeyMaker& keys, const std::vector<Slot>& machines) {
-  std::map<BaseKey, std::set<std::string>> gpus;  // by the key without their number
-  for (const Slot slot : machines) {
-    const std::string own = keys.GpusOf(slot);
-    if (!own.empty() && keys.HasDevices(slot)) gpus[keys.KeyOf(slot, keys.GpuTypeOf(slot))].insert(own);
+  std::vector<std::string> gpus_of;  // by position in `machines`
+  for (const Slot slot : machines) gpus_of.push_back(keys.GpusOf(slot));
+  const bool any_gpus = absl::c_any_of(gpus_of, [](const std::string& own) { return !own.empty(); });
+  const bool any_young = any_gpus && absl::c_any_of(machines, [&](Slot slot) { return keys.IsYoung(slot); });
+  std::map<BaseKey, std::set<std::string>> gpus;  // by the key without their number; "": there are none
+  for (size_t i = 0; i < machines.size(); ++i) {
+    const Slot slot = machines[i];
+    const bool says_all = gpus_of[i].empty() ? any_young && !keys.IsYoung(slot) : keys.HasDevices(slot);
+    if (says_all) gpus[keys.KeyOf(slot, keys.GpuTypeOf(slot))].insert(gpus_of[i]);
   }
   std::map<BaseKey, std::vector<Slot>> bases;
-  for (const Slot slot : machines) {
-    std::string own = keys.GpusOf(slot);
-    if (!own.empty() && !keys.HasDevices(slot)) {
+  for (size_t i = 0; i < machines.size(); ++i) {
+    const Slot slot = machines[i];
+    std::string own = std::move(gpus_of[i]);
+    if (any_gpus && !keys.HasDevices(slot) && (!own.empty() || keys.IsYoung(slot))) {
       const auto alike = gpus.find(keys.KeyOf(slot, own));
       if (alike != gpus.end() && alike->second.size() == 1) own = *alike->second.begin();
     }
@@ -225,7 +238,7 @@ CapacityType CapacityTypeOfMost(const ClusterState& cluster, const std::vector<S
 
 }  // namespace
 
-DerivedGroups DeriveGroups(const ClusterState& cluster, const StartupTaints& startup_taints) {
+DerivedGroups DeriveGroups(const ClusterState& cluster, const StartupTaints& startup_taints, int64_t now_s) {
   std::vector<Slot> machines;
   for (int32_t i = 0; i < cluster.slot_end(); ++i) {
     const Slot slot{i};
@@ -236,7 +249,7 @@ DerivedGroups DeriveGroups(const ClusterState& cluster, const StartupTaints& sta
   DerivedGroups derived;
   const LabelKeys dividing = DividingLabels(cluster, machines);
   std::set<std::string> names;
-  for (auto& [key, nodes] : DivideByBase(KeyMaker(cluster, startup_taints), machines)) {
+  for (auto& [key, nodes] : DivideByBase(KeyMaker(cluster, startup_taints, now_s), machines)) {
     const std::string base = absl::StrJoin(key.parts, "/");
     for (auto& [suffix, part] : Divide(cluster, dividing, std::move(nodes))) {
       const std::string full = BoundedName(absl::StrCat(base, suffix));

@@ -44,9 +44,13 @@ struct DerivedGroups {
 // label is behind all others. If its label is before another one by which a group is divided already, the
 // parts of that group get new names.
 //
-// `startup_taints`: names of the cluster beside the well-known ones.
-// Cost: O(nodes * labels + shapes of pods). Pure.
-DerivedGroups DeriveGroups(const ClusterState& cluster, const StartupTaints& startup_taints);
+// A node whose GPUs have yet to come is in the group of nodes with GPUs that are like it in all else, if
+// there is one alone: it names their type by a label, or it is so young at `now_s` that it may have yet to
+// start, and no older node is like it.
+//
+// `startup_taints`: names of the cluster beside the well-known ones. `now_s`: seconds since 1970; 0: not
+// known. Cost: O(nodes * labels + shapes of pods). Pure.
+DerivedGroups DeriveGroups(const ClusterState& cluster, const StartupTaints& startup_taints, int64_t now_s);
 
 // The facts about nodes that prices depend on beside type and size, as far as more than half of those of
 // ExamplesOf() agree. One node says nothing of the next one.

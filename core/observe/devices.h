@@ -12,6 +12,10 @@ namespace loadline {
 // The most devices that are remembered of a group. Chosen: a node seldom offers more than two kinds.
 inline constexpr size_t kMostDevices = 8;
 
+// The time that a node may take to start where no option says so. Published: --max-node-startup-time of
+// Cluster Autoscaler is 15 minutes by default.
+inline constexpr int64_t kStartupMs = 15 * 60 * 1000;
+
 // Returns what new nodes of a group come to offer, in order: what the cloud says, unless no node shows it
 // though some have had their time to start, and what more than half of its nodes offer that count. A node
 // that lacks a device counts only once it has had its time. While no node of the group has, what was `known`

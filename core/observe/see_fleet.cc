@@ -18,10 +18,6 @@
 namespace loadline {
 namespace {
 
-// The time that a node may take to start where no option says so. Published: --max-node-startup-time of
-// Cluster Autoscaler is 15 minutes by default.
-constexpr int64_t kStartupMs = 15 * 60 * 1000;
-
 FleetNode SeenNode(const ClusterState& cluster, Slot slot, const StartupTaints& names, bool leaving) {
   FleetNode node;
   node.created_ms = std::max<int64_t>(0, cluster.traits(slot).created_s.value_or(0)) * 1000;

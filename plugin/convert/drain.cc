@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/cluster/node_kind.h"
 #include "core/drain/node_reason.h"
+#include "plugin/convert/describe.h"
 #include "plugin/convert/drain_pod.h"
 #include "plugin/convert/drain_state.h"
 #include "plugin/convert/fields.h"
@@ -274,7 +275,7 @@ class Encoder {
 absl::StatusOr<DerivedGroups> PutIntoDerivedGroups(const StartupTaints& startup_taints, int most,
                                                    DrainProblem* problem) {
   if (!problem->groups.empty()) return Refused("groups: must be empty if groups are derived");
-  DerivedGroups derived = DeriveGroups(*problem->cluster, startup_taints);
+  DerivedGroups derived = DeriveGroups(*problem->cluster, startup_taints, problem->now_s);
   if (derived.groups.size() > static_cast<size_t>(most)) {
     return absl::ResourceExhaustedError(absl::StrCat("the nodes form ", derived.groups.size(),
                                                      " node groups, at most ", most,
@@ -334,6 +335,7 @@ v1::PlanDrainResponse EncodeDrainPlan(const DrainPlan& plan, const DrainProblem&
   response.set_skipped(plan.skipped);
   response.set_usd_per_hour_saved(plan.price_saved);
   response.set_cut_short_by(std::string(Name(plan.cut_short_by)));
+  *response.mutable_other_nodes() = EncodeOtherNodes(*problem.cluster, problem.group_of);
   return response;
 }
 

@@ -1,7 +1,6 @@
 #include <utility>
 
 #include "loadline/v1/drain.pb.h"
-#include "plugin/convert/describe.h"
 #include "plugin/convert/drain.h"
 #include "plugin/convert/left_out.h"
 #include "plugin/convert/waiting.h"
@@ -36,7 +35,6 @@ absl::StatusOr<v1::PlanDrainResponse> AnswerPlanDrain(const v1::PlanDrainRequest
   if (request.pods_size() > 0) turn->ExpectOnNodes(*waiting, undo.snapshot(), &budget);
   const DrainPlan& plan = undo.drain()->Plan(turn->problem(), turn->options(), &budget);
   v1::PlanDrainResponse response = EncodeDrainPlan(plan, turn->problem(), turn->options(), request.compact());
-  *response.mutable_other_nodes() = EncodeOtherNodes(view.cluster(), turn->problem().group_of);
   turn->Finish(/*planned=*/true);
   LeftOutList left_out = turn->left_out();
   left_out.Add(shared.LeftOut(view));

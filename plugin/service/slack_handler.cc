@@ -48,7 +48,7 @@ void CountOnUpcomingNodes(const v1::PlanSlackRequest& request, const DecodedProb
   nodes.cluster = question->cluster;
   nodes.now_s = question->now_s;
   nodes.group_of = known ? NamedGroups(request, *nodes.cluster)
-                         : DeriveGroups(*nodes.cluster, problem.startup_taints).group_of;
+                         : DeriveGroups(*nodes.cluster, problem.startup_taints, nodes.now_s).group_of;
   FindNodesThatStart(problem.startup_taints, known ? NodeGroupSpan(problem.groups) : NodeGroupSpan(),
                      problem.names, &nodes);
   std::erase_if(nodes.not_started, [&](Slot slot) { return absl::c_linear_search(question->leaving, slot); });

@@ -182,7 +182,7 @@ func TestANamedControlPlaneIsAMachine(t *testing.T) {
 	}
 	const note = "1 node of the control plane (s-1) belongs to a node group that names it, and may be removed like any " +
 		"machine."
-	for _, command := range []string{"drain", "bill", "consolidate", "slack"} {
+	for _, command := range []string{"plan", "drain", "bill", "consolidate", "slack"} {
 		text, errs, code := run(t, "loadline", "", command, "--now", drainNow, "--groups", groups, "-f", file)
 		if code != 0 || !strings.Contains(text, note) {
 			t.Errorf("%s: exit %d: %s%s", command, code, text, errs)

@@ -145,6 +145,7 @@ func (f *planFlags) plan(ctx context.Context, c *question, remarks *scaleup.Rema
 	}
 	c.leaveOut(&l.leftOut)
 	l.remarks = slices.Concat(remarks.Lines(), c.podNotes(&f.sourceFlags), l.noteMachines(c.cluster, o))
+	l.remarks = append(l.remarks, noteNodesAsMachines(l.GetScaleDown().GetOtherNodes())...)
 	if f.groups == "" {
 		l.remarks = append(l.remarks, derivedNotes...)
 	}

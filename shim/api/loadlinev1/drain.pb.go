@@ -973,8 +973,7 @@ type PlanDrainResponse struct {
 	Stay []*StayReason `protobuf:"bytes,15,rep,name=stay,proto3" json:"stay,omitempty"`
 	// Unneeded nodes that stay only because other nodes use up a disruption budget. Their timers keep running.
 	BehindBudgets []*UnneededBehindBudget `protobuf:"bytes,16,rep,name=behind_budgets,json=behindBudgets,proto3" json:"behind_budgets,omitempty"`
-	// Nodes that are no machines, and those that count as machines because a group names them. Only PlanDrain
-	// fills it in.
+	// Nodes that are no machines, and those that count as machines because a group names them.
 	OtherNodes    *OtherNodes `protobuf:"bytes,17,opt,name=other_nodes,json=otherNodes,proto3" json:"other_nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

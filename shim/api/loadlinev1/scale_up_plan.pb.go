@@ -846,7 +846,8 @@ type GroupEstimate struct {
 	// How it is known what a new node will be: see GroupSight.model_source.
 	ModelSource string `protobuf:"bytes,5,opt,name=model_source,json=modelSource,proto3" json:"model_source,omitempty"`
 	// A plain protobuf k8s.io.api.core.v1.Node that shows to a ranking what a new node is: the labels, the
-	// price and the amounts of the model. Empty for a group with a template, or without nodes.
+	// price and the amounts of the model; of a group with a template the template, completed by what most of
+	// its nodes say about their price. Empty for a group without nodes.
 	ModelNode []byte `protobuf:"bytes,6,opt,name=model_node,json=modelNode,proto3" json:"model_node,omitempty"`
 	// With EstimateScaleUpRequest.with_refusals: pods that are left over and that a further node would not
 	// take, by the reason. Pods that it would take are left over because of `end`.

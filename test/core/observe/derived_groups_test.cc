@@ -18,11 +18,13 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::Pair;
+using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
 constexpr char kType[] = "node.kubernetes.io/instance-type";
 constexpr char kZone[] = "topology.kubernetes.io/zone";
 constexpr int64_t kGiB = int64_t{1} << 30;
+constexpr int64_t kNowS = 1'800'000'000;
 
 class DerivedGroupsTest : public ::testing::Test {
  protected:
@@ -46,7 +48,7 @@ class DerivedGroupsTest : public ::testing::Test {
   // Names of the nodes by group.
   std::map<std::string, std::vector<std::string>> Groups() {
     std::map<std::string, std::vector<std::string>> groups;
-    const DerivedGroups derived = DeriveGroups(cluster_.state(), startup_taints_);
+    const DerivedGroups derived = DeriveGroups(cluster_.state(), startup_taints_, kNowS);
     for (const GroupIndex group : derived.groups.indices()) {
       for (const Slot slot : derived.groups[group].nodes) {
         groups[derived.groups[group].name].push_back(std::string(cluster_.state().name(slot)));
@@ -172,7 +174,7 @@ TEST_F(DerivedGroupsTest, TheControlPlaneAndVirtualNodesAreInNone) {
   cluster_.Add(node);
   Add("w", {{kType, "m"}});
   EXPECT_THAT(Groups(), ElementsAre(Pair("m", ElementsAre("w"))));
-  EXPECT_THAT(DeriveGroups(cluster_.state(), startup_taints_).group_of,
+  EXPECT_THAT(DeriveGroups(cluster_.state(), startup_taints_, kNowS).group_of,
               GroupsBySlot({std::nullopt, std::nullopt, GroupIndex{0}}));
 }
 
@@ -310,6 +312,21 @@ TEST_F(DerivedGroupsTest, GroupsOfTheSameNameAreNumbered) {
   Add("a", {{"pool", "m"}, {kType, "n"}});
   Add("b", {{kType, "m"}, {kZone, "n"}});
   EXPECT_THAT(Names(), ElementsAre("m/n", "m/n/2"));
+}
+
+// A young node may have yet to get its devices. A node that is older has none, and a group of its own.
+TEST_F(DerivedGroupsTest, AYoungNodeIsOfTheGroupWhoseGpusItMayGet) {
+  const auto add = [this](const std::string& name, int64_t age_s, bool gpus) {
+    FitNode node = Node(name, {{"karpenter.sh/nodepool", "p"}});
+    node.traits.created_s = kNowS - age_s;
+    if (gpus) node.allocatable.push_back({"amd.com/gpu", 1});
+    cluster_.Add(node);
+  };
+  add("a", 9'000, /*gpus=*/true);
+  add("b", 899, /*gpus=*/false);
+  EXPECT_THAT(Names(), SizeIs(1));
+  add("c", 900, /*gpus=*/false);
+  EXPECT_THAT(Names(), SizeIs(2)) << "the young one may be of either, and is where it is like";
 }
 
 TEST_F(DerivedGroupsTest, ANewNodeHasWhatMostShare) {
