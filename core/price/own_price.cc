@@ -86,9 +86,9 @@ class KindPricer {
 
   bool TakeCapacityType() {
     const CapacityType type = CapacityTypeOf(shape_.labels);
-    const bool stated =
-        node_.spot || node_.reserved || CapacityTypeOf(group_.model->shape.labels) != CapacityType::kUnknown;
-    if (type == CapacityType::kUnknown || !stated) return false;
+    const bool comparable = node_.spot || node_.reserved || !IsEstimate(group_.price.source) ||
+                            CapacityTypeOf(group_.model->shape.labels) != CapacityType::kUnknown;
+    if (type == CapacityType::kUnknown || !comparable) return false;
     const bool spot = type == CapacityType::kSpot, reserved = type == CapacityType::kReserved;
     if (spot == node_.spot && reserved == node_.reserved) return false;
     node_.spot = spot;

@@ -22,11 +22,12 @@ std::optional<double> ReadStatedPrice(absl::string_view stated);
 NodePrice PriceOfNode(const NodePrice& of_group, absl::string_view stated);
 
 // Prices the existing nodes that their groups would make otherwise now, and keeps these prices in the groups.
-// A node differs from a new one if instance type, region, capacity type or system are known of both and are
-// not the same; or, where the new node's price is an estimate, if CPU, memory or GPUs of both are known and
-// one of them has a quarter more than the other. A smaller difference may be that between a template and its
-// machine. A node that differs in nothing costs exactly as much as a new one: else replacement would go on
-// for ever.
+// A node differs from a new one if instance type, region or system are known of both and are not the same; if
+// its labels state another capacity type than that of new nodes, which are on demand where nobody says it,
+// and either somebody does or the price of a new node is known; or, where that price is an estimate, if CPU,
+// memory or GPUs of both are known and one of them has a quarter more than the other. A smaller difference
+// may be that between a template and its machine. A node that differs in nothing costs exactly as much as a
+// new one: else replacement would go on for ever.
 //
 // The prices that the cloud and annotations state of new nodes do not hold for a node that differs. Where
 // only an estimate is known of it, and a better price of a new node, that price holds. A price that is given

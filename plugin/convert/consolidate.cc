@@ -10,7 +10,6 @@
 #include "core/cluster/gpu_resources.h"
 #include "core/drain/node_reason.h"
 #include "core/observe/see_fleet.h"
-#include "core/price/own_price.h"
 #include "plugin/convert/describe.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/parse.h"
@@ -292,7 +291,6 @@ NodeGroups DerivedLoopGroups(const DerivedGroups& derived, const DrainProblem& d
     if (group.price.source == PriceSource::kNone) continue;
     group.usd_per_hour = group.node_price = group.price.price;
   }
-  PriceOtherKinds(prices, drain.group_of, *drain.cluster, &groups);
   return groups;
 }
 

@@ -1,4 +1,5 @@
 // The models of groups, as the nodes of the view show them.
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -7,10 +8,14 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "core/cluster/node_kind.h"
+#include "core/cluster/platform_labels.h"
 #include "core/observe/derived_groups.h"
 #include "core/observe/see_fleet.h"
+#include "core/price/capacity_type.h"
 #include "plugin/convert/fields.h"
+#include "plugin/convert/parse.h"
 #include "plugin/convert/prices.h"
 #include "plugin/convert/scale_up_problem.h"
 #include "plugin/convert/text.h"
@@ -49,6 +54,34 @@ void CorrectByNodes(const v1::ScalableGroup& message, const ClusterState& cluste
   group->model = ModelOfNewNode(cluster, of, problem.startup_taints, problem.names);
 }
 
+void Put(absl::string_view key, absl::string_view value,
+         google::protobuf::RepeatedPtrField<k8s::v1::StringEntry>* entries) {
+  auto found =
+      std::find_if(entries->begin(), entries->end(), [&](const auto& of) { return of.key() == key; });
+  k8s::v1::StringEntry* const entry = found != entries->end() ? &*found : entries->Add();
+  entry->set_key(std::string(key));
+  entry->set_value(std::string(value));
+}
+
+// Returns a template that could be read with what CompletePriced() has added, as a serialized Node.
+std::string EncodeCompleted(absl::string_view template_node, const PricedNode& completed) {
+  k8s::v1::Node node;
+  if (!ParseObject(template_node, "k8s.io.api.core.v1.Node", &node).ok()) return "";
+  auto* const labels = node.mutable_metadata()->mutable_labels();
+  if (completed.spot) Put(kCapacityTypeLabel, Name(CapacityType::kSpot), labels);
+  if (completed.reserved) Put(kCapacityTypeLabel, Name(CapacityType::kReserved), labels);
+  if (completed.windows) Put(kOperatingSystemLabel, "windows", labels);
+  if (!completed.region.empty()) Put("topology.kubernetes.io/region", completed.region, labels);
+  if (!completed.cloud.empty() && node.spec().provider_id().empty()) {
+    node.mutable_spec()->set_provider_id(absl::StrCat(completed.cloud, "://"));
+  }
+  if (completed.annotated.has_value()) {
+    Put(kNodePriceKey, absl::StrFormat("%.17g", *completed.annotated),
+        node.mutable_metadata()->mutable_annotations());
+  }
+  return node.SerializeAsString();
+}
+
 }  // namespace
 
 void DescribeByNodes(const ClusterState& cluster, const ScalableGroups& stated, std::span<const Slot> nodes,
@@ -74,9 +107,11 @@ void DescribeByNodes(const ClusterState& cluster, const ScalableGroups& stated, 
 std::string EncodeModelNode(const ScalableGroups& stated, const ClusterState& cluster, GroupIndex group,
                             const DecodedProblem& problem) {
   const v1::ScalableGroup& message = stated.Get(static_cast<int>(group));
-  if (!message.template_node().empty() || message.node_slots().empty()) return "";
   const std::vector<Slot> nodes = MachinesOf(message, cluster);
   if (nodes.empty()) return "";
+  if (!message.template_node().empty()) {
+    return EncodeCompleted(message.template_node(), problem.groups[group].priced);
+  }
   const std::vector<Slot> lacking = LackingOf(cluster, nodes, nullptr, problem);
   return EncodeNodeToCome(NewNodeOf(cluster, {nullptr, nodes, lacking}, problem.startup_taints),
                           message.node_group(), problem.names);

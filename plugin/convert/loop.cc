@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/price/own_price.h"
 #include "plugin/convert/drain.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/growth_limits.h"
@@ -271,7 +270,6 @@ NodeGroups LoopGroups(const v1::PlanLoopRequest& request, const DecodedProblem& 
     if (group.price.source == PriceSource::kNone) continue;
     group.usd_per_hour = group.node_price = group.price.price;
   }
-  PriceOtherKinds(prices, drain.group_of, *drain.cluster, &groups);
   return groups;
 }
 

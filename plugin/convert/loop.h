@@ -35,7 +35,7 @@ absl::StatusOr<GrowthBatch> DecodeBatch(const v1::PlanLoopRequest& request, cons
 absl::StatusOr<std::optional<LoopRanking>> DecodeRanking(const v1::PlanLoopRequest& request,
                                                          const PriceModel& prices);
 
-// The groups, by position in the request, with what nodes cost by `prices`. `drain`: of the same request.
+// The groups, by position in the request, with what new nodes cost by `prices`. `drain`: of the same request.
 NodeGroups LoopGroups(const v1::PlanLoopRequest& request, const DecodedProblem& growth,
                       const DrainProblem& drain, const PriceModel& prices);
 

@@ -25,7 +25,6 @@
 namespace loadline {
 namespace {
 
-constexpr absl::string_view kCapacityTypeLabel = "karpenter.sh/capacity-type";
 // In the order of asking.
 constexpr std::pair<PriceSource, v1::NodePrice::Source> kSources[] = {
     {PriceSource::kGiven, v1::NodePrice::GIVEN},

@@ -27,6 +27,9 @@ absl::StatusOr<PriceModel> DecodePriceModel(const v1::PriceModel& message);
 absl::Status DecodeRates(const v1::ResourceRates& message, ResourceRates* rates);
 v1::ResourceRates EncodeRates(const ResourceRates& rates);
 
+// The label that is read before all others that state a capacity type.
+inline constexpr absl::string_view kCapacityTypeLabel = "karpenter.sh/capacity-type";
+
 // A template node.
 struct DecodedTemplate {
   PricedNode node;

@@ -80,8 +80,9 @@ absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, 
 // groups that `problem` was decoded from. Errors: kInvalidArgument  names the group
 absl::Status DeriveModels(const ScalableGroups& stated, const ClusterState& cluster, DecodedProblem* problem);
 
-// Returns a new node of a group without a template for those who read prices from the bytes of a node, see
-// EncodeNodeToCome(); empty: it has a template, or no nodes. `stated`: as above, and checked there.
+// Returns a new node of a group for those who read prices from the bytes of a node: see EncodeNodeToCome(),
+// and for a template EncodeCompleted(). Empty: the group has no nodes, and its template says all that is
+// known. `stated`: as above, and checked there.
 std::string EncodeModelNode(const ScalableGroups& stated, const ClusterState& cluster, GroupIndex group,
                             const DecodedProblem& problem);
 

@@ -7,6 +7,7 @@
 #include "core/grow/waiting.h"
 #include "core/observe/price_sums.h"
 #include "core/observe/see_fleet.h"
+#include "core/price/own_price.h"
 #include "core/replace/consolidation_question.h"
 #include "loadline/v1/consolidate.pb.h"
 #include "loadline/v1/drain.pb.h"
@@ -69,9 +70,10 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
     derived = PutIntoDerivedGroups(decoded->startup_taints, kMaxScalableGroups, &*problem);
     if (!derived.ok()) return derived.status();
   }
-  const NodeGroups groups = request.derive_groups()
-                                ? DerivedLoopGroups(*derived, *problem, decoded->startup_taints, *prices)
-                                : LoopGroups(part, *decoded, *problem, *prices);
+  NodeGroups groups = request.derive_groups()
+                          ? DerivedLoopGroups(*derived, *problem, decoded->startup_taints, *prices)
+                          : LoopGroups(part, *decoded, *problem, *prices);
+  PriceOtherKinds(*prices, problem->group_of, view.cluster(), &groups);
   // They keep their group, because the bill counts what they cost.
   FindNodesThatStart(decoded->startup_taints, groups, decoded->names, &*problem);
   shared.UseProfiles(view, &decoded->fit);

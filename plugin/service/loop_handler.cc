@@ -12,6 +12,7 @@
 #include "core/grow/small_groups.h"
 #include "core/loop/plan_loop.h"
 #include "core/observe/price_sums.h"
+#include "core/price/own_price.h"
 #include "loadline/v1/drain.pb.h"
 #include "loadline/v1/loop.pb.h"
 #include "plugin/convert/fields.h"
@@ -124,7 +125,8 @@ absl::Status MakeProblem(const v1::PlanLoopRequest& request, LoopPolicy policy, 
   problem->nominations = *std::move(nominations);
   problem->growth.usd_per_further_type = request.usd_per_further_type();
   UseConsolidationPolicy(policy.consolidation, &problem->replacement);
-  if (fleet != nullptr) fleet->Use(problem);
+  if (fleet != nullptr) fleet->Use(problem);  // says which nodes are of which group, and their models
+  PriceOtherKinds(policy.prices, problem->drain.group_of, view.cluster(), &problem->groups);
   HoldGroupsBeyondBounds(problem, &decoded->left_out);
   if (fleet == nullptr) {
     problem->growth.max_new_nodes =

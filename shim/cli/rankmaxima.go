@@ -186,9 +186,9 @@ func (e *estimated) models() (map[string]*v1.Node, error) {
 	models := map[string]*v1.Node{}
 	for i, estimate := range e.answer.GetGroups() {
 		group := e.problem.GetGroups()[i]
-		data := group.GetTemplateNode()
+		data := estimate.GetModelNode()
 		if len(data) == 0 {
-			data = estimate.GetModelNode()
+			data = group.GetTemplateNode()
 		}
 		if len(data) == 0 {
 			continue

@@ -28,8 +28,7 @@ func Named(template *v1.Node, group string) *v1.Node {
 }
 
 // Options returns the options that estimates come to, to be ranked. Groups that need no node are options as well, so
-// that the ranking says what became of them. An option of a group without a template shows the node that the estimate
-// works out.
+// that the ranking says what became of them. An option of a group with nodes shows the node that the estimate makes.
 func Options(problem *loadlinev1.ScaleUpProblem,
 	estimates []*loadlinev1.GroupEstimate) ([]*loadlinev1.ExpansionOption, error) {
 	if len(estimates) != len(problem.GetGroups()) {
@@ -40,12 +39,12 @@ func Options(problem *loadlinev1.ScaleUpProblem,
 	for i, estimate := range estimates {
 		group := problem.GetGroups()[i]
 		out[i] = &loadlinev1.ExpansionOption{
-			NodeGroup: group.GetNodeGroup(), NodeCount: estimate.GetNodeCount(), TemplateNode: group.GetTemplateNode(),
-			Pods:           estimate.GetPods(),
+			NodeGroup: group.GetNodeGroup(), NodeCount: estimate.GetNodeCount(),
+			TemplateNode: estimate.GetModelNode(), Pods: estimate.GetPods(),
 			NodeUsdPerHour: group.NodeUsdPerHour, InstanceType: group.GetInstanceType(), Spot: group.Spot,
 		}
 		if len(out[i].TemplateNode) == 0 {
-			out[i].TemplateNode = estimate.GetModelNode()
+			out[i].TemplateNode = group.GetTemplateNode()
 		}
 	}
 	return out, nil
