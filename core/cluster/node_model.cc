@@ -63,13 +63,17 @@ ResourceAmounts CorrectedAmounts(const ResourceAmounts& stated, const ResourceAm
   return amounts;
 }
 
+// Returns whether it is known what a node offers, and it has all devices of the group.
+bool OffersAll(const ClusterState& cluster, const GroupNodes& group, Slot slot) {
+  return !cluster.node_shape(slot).allocatable.empty() && !absl::c_binary_search(group.lacking, slot);
+}
+
 // Returns the nodes that would be healthy without their cordon. `healthy` are among them.
 std::vector<Slot> StartedNodes(const ClusterState& cluster, const GroupNodes& group,
                                const StartupTaints& names) {
   std::vector<Slot> started;
   for (const Slot slot : group.nodes) {
-    if (cluster.traits(slot).ready && !absl::c_binary_search(group.lacking, slot) &&
-        !IsLeaving(cluster, slot, names) &&
+    if (cluster.traits(slot).ready && OffersAll(cluster, group, slot) && !IsLeaving(cluster, slot, names) &&
         !HasTaintOf(TaintKind::kStartup, cluster.node_shape(slot), names)) {
       started.push_back(slot);
     }
@@ -232,8 +236,7 @@ bool IsHealthyNode(const ClusterState& cluster, Slot slot, const StartupTaints& 
 ExampleNodes ExamplesOf(const ClusterState& cluster, const GroupNodes& group, const StartupTaints& names) {
   ExampleNodes examples;
   absl::c_copy_if(group.nodes, std::back_inserter(examples.nodes), [&](Slot slot) {
-    return !cluster.node_shape(slot).allocatable.empty() && !absl::c_binary_search(group.lacking, slot) &&
-           IsHealthyNode(cluster, slot, names);
+    return OffersAll(cluster, group, slot) && IsHealthyNode(cluster, slot, names);
   });
   examples.healthy = !examples.nodes.empty();
   if (!examples.healthy) examples.nodes.assign(group.nodes.begin(), group.nodes.end());

@@ -67,10 +67,8 @@ class KeyMaker {
     return GpuKindOf(labels, CapacityOf(cluster_, slot), cluster_.resource_names());
   }
 
-  // Returns whether devices of these GPUs are there, and not only a label that names their type.
-  bool HasDevices(Slot slot) const {
-    return loadline::GpusOf(CapacityOf(cluster_, slot), cluster_.resource_names()) > 0;
-  }
+  // Returns whether devices are there, and not only a label that names their type. `own`: of GpusOf().
+  bool HasDevices(Slot slot, absl::string_view own) const { return own != GpuTypeOf(slot); }
 
   // The GPUs of a node as long as no device is there: the type that a label names.
   std::string GpuTypeOf(Slot slot) const {
@@ -123,14 +121,15 @@ std::map<BaseKey, std::vector<Slot>> DivideByBase(const KeyMaker& keys, const st
   std::map<BaseKey, std::set<std::string>> gpus;  // by the key without their number; "": there are none
   for (size_t i = 0; i < machines.size(); ++i) {
     const Slot slot = machines[i];
-    const bool says_all = gpus_of[i].empty() ? any_young && !keys.IsYoung(slot) : keys.HasDevices(slot);
+    const bool says_all =
+        gpus_of[i].empty() ? any_young && !keys.IsYoung(slot) : keys.HasDevices(slot, gpus_of[i]);
     if (says_all) gpus[keys.KeyOf(slot, keys.GpuTypeOf(slot))].insert(gpus_of[i]);
   }
   std::map<BaseKey, std::vector<Slot>> bases;
   for (size_t i = 0; i < machines.size(); ++i) {
     const Slot slot = machines[i];
     std::string own = std::move(gpus_of[i]);
-    if (any_gpus && !keys.HasDevices(slot) && (!own.empty() || keys.IsYoung(slot))) {
+    if (any_gpus && (!own.empty() || keys.IsYoung(slot)) && !keys.HasDevices(slot, own)) {
       const auto alike = gpus.find(keys.KeyOf(slot, own));
       if (alike != gpus.end() && alike->second.size() == 1) own = *alike->second.begin();
     }

@@ -316,17 +316,20 @@ TEST_F(DerivedGroupsTest, GroupsOfTheSameNameAreNumbered) {
 
 // A young node may have yet to get its devices. A node that is older has none, and a group of its own.
 TEST_F(DerivedGroupsTest, AYoungNodeIsOfTheGroupWhoseGpusItMayGet) {
-  const auto add = [this](const std::string& name, int64_t age_s, bool gpus) {
-    FitNode node = Node(name, {{"karpenter.sh/nodepool", "p"}});
-    node.traits.created_s = kNowS - age_s;
-    if (gpus) node.allocatable.push_back({"amd.com/gpu", 1});
-    cluster_.Add(node);
-  };
-  add("a", 9'000, /*gpus=*/true);
-  add("b", 899, /*gpus=*/false);
-  EXPECT_THAT(Names(), SizeIs(1));
-  add("c", 900, /*gpus=*/false);
-  EXPECT_THAT(Names(), SizeIs(2)) << "the young one may be of either, and is where it is like";
+  for (const char* const device : {"amd.com/gpu", "nvidia.com/mig-1g.5gb"}) {
+    cluster_ = FitCluster();
+    const auto add = [&](const std::string& name, int64_t age_s, bool gpus) {
+      FitNode node = Node(name, {{"karpenter.sh/nodepool", "p"}});
+      node.traits.created_s = kNowS - age_s;
+      if (gpus) node.allocatable.push_back({device, 1});
+      cluster_.Add(node);
+    };
+    add("a", 9'000, /*gpus=*/true);
+    add("b", 899, /*gpus=*/false);
+    EXPECT_THAT(Names(), SizeIs(1)) << device;
+    add("c", 900, /*gpus=*/false);
+    EXPECT_THAT(Names(), SizeIs(2)) << "the young one may be of either, and is where it is like";
+  }
 }
 
 TEST_F(DerivedGroupsTest, ANewNodeHasWhatMostShare) {
