@@ -11,7 +11,7 @@ std::string WhyUnhealthy(const FleetObservation& observation, const FleetOptions
   int64_t all = 0, unready = 0;
   const auto count = [&](const FleetNode& node) {
     ++all;
-    if (!node.ready && !IsYoung(node, options.startup_ms, now_ms)) ++unready;
+    if (!node.ready && !IsYoung(node.created_ms, options.startup_ms, now_ms)) ++unready;
   };
   for (const FleetNode& node : observation.other_nodes) count(node);
   for (const FleetGroup& group : observation.groups) {

@@ -29,7 +29,7 @@ void CountMissing(const FleetMachine& machine, int32_t position, const MachineMe
 
 bool IsStarting(const FleetNode& node, const std::vector<uint64_t>& devices, int64_t startup_ms,
                 int64_t now_ms) {
-  return (!node.ready || LacksDevices(node, devices)) && IsYoung(node, startup_ms, now_ms);
+  return (!node.ready || LacksDevices(node, devices)) && IsYoung(node.created_ms, startup_ms, now_ms);
 }
 
 FleetGroupView CountMachines(const FleetGroup& group, std::span<const MachineMemory> known,

@@ -52,12 +52,12 @@ const ResourceAmounts& CapacityOf(const ClusterState& cluster, Slot slot) {
 class KeyMaker {
  public:
   KeyMaker(const ClusterState& cluster, const StartupTaints& startup_taints, int64_t now_s)
-      : cluster_(cluster), startup_taints_(startup_taints), now_s_(now_s) {}
+      : cluster_(cluster), startup_taints_(startup_taints), now_ms_(MillisecondsOf(now_s)) {}
 
   // Returns whether devices of a node may have yet to come though no label names their type.
   bool IsYoung(Slot slot) const {
-    const std::optional<int64_t> created_s = cluster_.traits(slot).created_s;
-    return created_s.has_value() && now_s_ > 0 && now_s_ - *created_s < kStartupMs / 1000;
+    const int64_t created_ms = MillisecondsOf(cluster_.traits(slot).created_s.value_or(0));
+    return now_ms_ > 0 && loadline::IsYoung(created_ms, kStartupMs, now_ms_);
   }
 
   // Returns the GPUs of a node whose type does not state them; empty: a type does, or it has none.
@@ -109,7 +109,7 @@ class KeyMaker {
 
   const ClusterState& cluster_;
   const StartupTaints& startup_taints_;
-  const int64_t now_s_;
+  const int64_t now_ms_;
 };
 
 // Divides nodes by what tells groups apart whatever pods there are.

@@ -4,6 +4,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
+#include "core/base/amount.h"
 
 namespace loadline {
 namespace {
@@ -28,7 +29,7 @@ std::vector<uint64_t> DevicesOfGroup(const std::vector<uint64_t>& known, const F
   int64_t grown_up = 0;                                         // nodes that have had their time
   absl::btree_map<uint64_t, std::pair<int64_t, int64_t>> with;  // all, and those that have had their time
   for (const FleetNode* const node : nodes) {
-    const bool young = IsYoung(*node, startup_ms, now_ms);
+    const bool young = IsYoung(node->created_ms, startup_ms, now_ms);
     grown_up += young ? 0 : 1;
     for (const uint64_t device : node->devices) {
       auto& [all, old] = with[device];
@@ -55,8 +56,10 @@ bool LacksDevices(const FleetNode& node, const std::vector<uint64_t>& devices) {
   return !std::includes(node.devices.begin(), node.devices.end(), devices.begin(), devices.end());
 }
 
-bool IsYoung(const FleetNode& node, int64_t startup_ms, int64_t now_ms) {
-  return node.created_ms != 0 && now_ms - node.created_ms < startup_ms;
+int64_t MillisecondsOf(int64_t seconds) { return std::clamp<int64_t>(seconds, 0, kMaxAmount / 1000) * 1000; }
+
+bool IsYoung(int64_t created_ms, int64_t startup_ms, int64_t now_ms) {
+  return created_ms != 0 && now_ms - created_ms < startup_ms;
 }
 
 }  // namespace loadline

@@ -28,8 +28,11 @@ std::vector<uint64_t> DevicesOfGroup(const std::vector<uint64_t>& known, const F
 // would be one too many.
 bool LacksDevices(const FleetNode& node, const std::vector<uint64_t>& devices);
 
-// Returns whether a node has not had its time to start.
-bool IsYoung(const FleetNode& node, int64_t startup_ms, int64_t now_ms);
+// Returns a UNIX time in milliseconds; one that is negative or too large is the nearest that is neither.
+int64_t MillisecondsOf(int64_t seconds);
+
+// Returns whether a node that was created then has not had its time to start. 0: nobody knows when it was.
+bool IsYoung(int64_t created_ms, int64_t startup_ms, int64_t now_ms);
 
 }  // namespace loadline
 

@@ -9,7 +9,6 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
-#include "core/base/amount.h"
 #include "core/drain/eligibility.h"
 #include "core/observe/count_machines.h"
 #include "core/observe/devices.h"
@@ -20,7 +19,7 @@ namespace {
 
 FleetNode SeenNode(const ClusterState& cluster, Slot slot, const StartupTaints& names, bool leaving) {
   FleetNode node;
-  node.created_ms = std::max<int64_t>(0, cluster.traits(slot).created_s.value_or(0)) * 1000;
+  node.created_ms = MillisecondsOf(cluster.traits(slot).created_s.value_or(0));
   node.ready = HasStarted(cluster, slot, names);
   node.leaving = leaving;
   node.devices = DevicesOf(cluster.node_shape(slot).allocatable, cluster.resource_names());
@@ -72,8 +71,9 @@ class ListedOnce {
   std::vector<std::optional<MachinePlace>> owners_;  // by slot
 };
 
-// Returns those nodes of a group for which `is_found(node, devices, now_ms)` is true, sorted. `devices`: what
-// its nodes come to offer, as far as `model` (nullptr: there is none) and the nodes themselves show it.
+// Returns those nodes of a group for which `is_found(node, devices, now_ms)` is true, in their order.
+// `devices`: what its nodes come to offer, as far as `model` (nullptr: there is none) and the nodes
+// themselves show it.
 template <typename IsFound>
 std::vector<Slot> FindNodes(const ClusterState& cluster, std::span<const Slot> slots, const NodeShape* model,
                             const ResourceNames& resources, const StartupTaints& names, int64_t now_s,
@@ -85,13 +85,12 @@ std::vector<Slot> FindNodes(const ClusterState& cluster, std::span<const Slot> s
   }
   FleetOptions options;
   options.startup_ms = kStartupMs;
-  const int64_t now_ms = std::min(now_s, kMaxAmount / 1000) * 1000;
+  const int64_t now_ms = MillisecondsOf(now_s);
   const std::vector<uint64_t> devices = DevicesOfGroup(/*known=*/{}, group, options, now_ms);
   std::vector<Slot> found;
   for (size_t i = 0; i < slots.size(); ++i) {
     if (is_found(*group.machines[i].node, devices, now_ms)) found.push_back(slots[i]);
   }
-  std::sort(found.begin(), found.end());
   return found;
 }
 
@@ -121,9 +120,11 @@ void FindNodesThatStart(const StartupTaints& names, NodeGroupSpan groups, const 
 std::vector<Slot> NodesLackingDevices(const ClusterState& cluster, std::span<const Slot> nodes,
                                       const NodeShape* model, const ResourceNames& resources,
                                       const StartupTaints& names, int64_t now_s) {
-  return FindNodes(
+  std::vector<Slot> lacking = FindNodes(
       cluster, nodes, model, resources, names, now_s,
       [](const FleetNode& node, const auto& devices, int64_t) { return LacksDevices(node, devices); });
+  std::sort(lacking.begin(), lacking.end());
+  return lacking;
 }
 
 void TakeOutNodesThatStart(const StartupTaints& names, DrainProblem* problem) {

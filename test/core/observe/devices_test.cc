@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
+
 #include "core/observe/fleet_state.h"
 #include "test/core/observe/fleet_world.h"
 
@@ -71,9 +74,16 @@ TEST(DevicesTest, ANodeLacksWhatOthersOffer) {
 }
 
 TEST(DevicesTest, ANodeOfUnknownAgeIsNotYoung) {
-  EXPECT_FALSE(IsYoung(ReadyNode(0), 15 * kFleetMinute, kFleetMinute));
-  EXPECT_TRUE(IsYoung(ReadyNode(1), 15 * kFleetMinute, 15 * kFleetMinute));
-  EXPECT_FALSE(IsYoung(ReadyNode(1), 15 * kFleetMinute, 15 * kFleetMinute + 1));
+  EXPECT_FALSE(IsYoung(0, 15 * kFleetMinute, kFleetMinute));
+  EXPECT_TRUE(IsYoung(1, 15 * kFleetMinute, 15 * kFleetMinute));
+  EXPECT_FALSE(IsYoung(1, 15 * kFleetMinute, 15 * kFleetMinute + 1));
+}
+
+// A client states any time: products and differences of these stay in range.
+TEST(DevicesTest, TimesBeyondAllBoundsAreCut) {
+  EXPECT_EQ(MillisecondsOf(7), 7'000);
+  EXPECT_EQ(MillisecondsOf(std::numeric_limits<int64_t>::min()), 0);
+  EXPECT_EQ(MillisecondsOf(std::numeric_limits<int64_t>::max()), (int64_t{1} << 62) / 1000 * 1000);
 }
 
 // Cluster Autoscaler's issues 1659, 3164 and 7956: a node whose GPU is not there yet is on its way.
