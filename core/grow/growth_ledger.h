@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
 #include "core/expand/node_limits.h"
 #include "core/grow/loop_facts.h"
 #include "core/grow/loop_plan.h"
@@ -57,6 +58,9 @@ struct GrowthLedger {
   // The same; 0 where the group may not grow for pods and slack.
   int64_t MayAdd(GroupIndex group) const { return facts->may_grow[group] ? NodesWithinLimits(group) : 0; }
 
+  // The same for slack alone.
+  int64_t MayAddForSlack(GroupIndex group) const { return not_for_slack.contains(group) ? 0 : MayAdd(group); }
+
   // Returns whether the maxima of the cluster permit all of these nodes more.
   bool Permits(const NodesOfGroups& nodes) const;
   // Returns the nodes that each group may win at most so that all together stay within the maxima: what may
@@ -71,6 +75,8 @@ struct GrowthLedger {
   ResourceRoom room;               // that the maxima of the cluster left before anything grew
   std::vector<LoopGrowth> growth;  // by group; those that win nothing are left out
   std::vector<TakeBack> take_back;
+  // Groups whose new nodes did not help slack.
+  absl::btree_set<GroupIndex> not_for_slack;
   // The nodes on their way that a trial gives up. As many new ones may come beside what all groups may grow
   // by.
   int64_t given_up = 0;

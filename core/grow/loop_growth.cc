@@ -108,7 +108,7 @@ void GrowForSlack(std::span<const SlackDemand> demands,
   for (const SlackDemand& demand : demands) {
     for (const NewNodesOfGroup& nodes : demand.groups) {
       const GroupIndex group = positions[nodes.group];
-      const int64_t most = ledger->MayAdd(group);
+      const int64_t most = ledger->MayAddForSlack(group);
       if (nodes.nodes <= 0 || most == 0) continue;
       const bool whole = ledger->facts->groups[group].atomic;
       ledger->Of(group).for_slack += whole ? most : std::min(nodes.nodes, most);

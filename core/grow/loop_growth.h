@@ -56,9 +56,9 @@ GroupRooms GrowForPods(const GrowthQuestion& question, GrowthLedger* ledger, Wai
 // Pods for which the plan of growth has no place.
 int64_t CountUnplaced(const ScaleUpPlan& plan);
 
-// Growth for the placeholders that fit nowhere: the nodes that slack asks for of each group, within MayAdd(),
-// so that slack only gets what pods and sizes leave. `positions`: of the groups of the slack question, in
-// LoopProblem::groups.
+// Growth for the placeholders that fit nowhere: the nodes that slack asks for of each group, within
+// MayAddForSlack(), so that slack only gets what pods and sizes leave. `positions`: of the groups of the
+// slack question, in LoopProblem::groups.
 void GrowForSlack(std::span<const SlackDemand> demands,
                   const StrongVector<SlackGroupIndex, GroupIndex>& positions, GrowthLedger* ledger);
 

@@ -49,6 +49,13 @@ struct GroupAtMaximum {
   friend bool operator==(const GroupAtMaximum&, const GroupAtMaximum&) = default;
 };
 
+// The judgement on nodes that came for slack: whether they hold any of it, or run pods.
+struct JudgedSlackGrowth {
+  GroupIndex group{};
+  bool has_helped = false;
+  friend bool operator==(const JudgedSlackGrowth&, const JudgedSlackGrowth&) = default;
+};
+
 // The deletion cost that the pods of ReplicaSets on a node are to state.
 struct NodeDeletionCost {
   Slot slot;
@@ -97,6 +104,9 @@ struct LoopPlan : WaitingPodsPlan {
   // Nodes that are to be empty first, the lowest cost first: see downscale_order.h.
   std::vector<NodeDeletionCost> deletion_costs;
   SlackPlan slack;
+  // The judged groups whose nodes came for slack. Where they did not help and slack asks for more, the group
+  // does not grow for it.
+  std::vector<JudgedSlackGrowth> judged_for_slack;
   // By position in LoopProblem::sized. Nodes are tainted and go only where nodes may go and no brake holds,
   // or in a dry run: else these lists are empty.
   std::vector<SizeDecision> sizes;

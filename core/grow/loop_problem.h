@@ -64,6 +64,12 @@ struct LoopDecisions {
   bool downscale_order = false;
 };
 
+// The growth of a group for slack, as far as it is remembered.
+struct SlackGrowth {
+  std::vector<Slot> came;  // nodes that have joined since it was asked for, and that nobody has judged
+  bool held = false;       // it may not grow for slack again yet, since such nodes did not help
+};
+
 // The question: the cluster, groups, pods that wait, options, and what the last loop remembered.
 struct LoopProblem {
   // The facts about the cluster for scale-down; its groups are made of `groups`, its placeholders of the
@@ -84,8 +90,9 @@ struct LoopProblem {
   // fingerprint of NodeGroup::model: HoldVainGrowth() fills them in.
   std::vector<uint64_t> pending_keys;
   StrongVector<GroupIndex, uint64_t> model_keys;
-  std::vector<IncomingPod> daemons;  // each new node carries those that fit it
-  StartupTaints startup_taints;      // beside the well-known ones
+  StrongVector<GroupIndex, SlackGrowth> slack_growth;  // likewise; empty: nothing is remembered
+  std::vector<IncomingPod> daemons;                    // each new node carries those that fit it
+  StartupTaints startup_taints;                        // beside the well-known ones
   // Names that the shapes of groups and pods refer to: those of the cluster, with names added.
   ResourceNames names;
   PlanOptions growth;

@@ -28,6 +28,13 @@ int64_t PeriodAfter(int64_t failures, int64_t initial_ms) {
   return period_ms;
 }
 
+// Returns the fingerprint of the node's shape without passing taints, and of whether it has started.
+uint64_t ShapeOf(const LoopProblem& problem, Slot node) {
+  const ClusterState& cluster = *problem.drain.cluster;
+  const uint64_t lasting = WithoutPassingTaints(cluster.node_shape(node), problem.startup_taints).fingerprint;
+  return HasStarted(cluster, node, problem.startup_taints) ? lasting : ~lasting;
+}
+
 }  // namespace
 
 GroupedNodes::GroupedNodes(const DrainProblem& drain, size_t groups, const StartupTaints& startup_taints)
@@ -79,21 +86,26 @@ bool GroupedNodes::WillStayAsItIs(Slot slot) const {
 
 bool PurchaseJudge::HasHelped(GroupIndex group, size_t pods, Purchase* purchase) {
   if (!purchase->asked_ms.has_value()) return false;
-  const std::vector<Slot> nodes = nodes_.JoinedSince(group, *purchase->asked_ms, kMostJudged);
+  const std::vector<Slot> nodes = NodesOf(group, *purchase);
   std::string why;
   for (const Slot slot : nodes) {
     const Answer answer = Ask(pods, slot, &why);
     if (answer != Answer::kRefuses) return answer == Answer::kTakes;
   }
-  if (!nodes.empty()) NoteVain(group, nodes.back(), purchase);
+  if (!nodes.empty()) NoteVain(problem_, back_off_, now_ms_, group, nodes.back(), purchase);
   return false;
 }
 
+std::vector<Slot> PurchaseJudge::NodesOf(GroupIndex group, const Purchase& purchase) {
+  if (!purchase.asked_ms.has_value()) return {};
+  return nodes_.JoinedSince(group, *purchase.asked_ms, kMostJudged);
+}
+
 std::optional<Slot> PurchaseJudge::Compare(GroupIndex group, Purchase* purchase) const {
-  const uint64_t model = ModelOf(group);
+  const uint64_t model = problem_.model_keys[group];
   const std::optional<Slot> node = nodes_.Find(group, purchase->node);
   const bool has_changed = (model != purchase->model_asked && model != purchase->model_judged) ||
-                           (node.has_value() && ShapeOf(*node) != purchase->node_shape);
+                           (node.has_value() && ShapeOf(problem_, *node) != purchase->node_shape);
   if (has_changed) purchase->until_ms = std::min(purchase->until_ms, now_ms_);
   return node;
 }
@@ -134,19 +146,14 @@ PurchaseJudge::Answer PurchaseJudge::AskAsItIs(size_t pods, NodeIndex node, std:
   return verdict.judgement == Judgement::kFits ? Answer::kTakes : Answer::kRefuses;
 }
 
-uint64_t PurchaseJudge::ShapeOf(Slot node) const {
-  const NodeShape& shape = problem_.drain.cluster->node_shape(node);
-  const uint64_t lasting = WithoutPassingTaints(shape, problem_.startup_taints).fingerprint;
-  return HasStarted(*problem_.drain.cluster, node, problem_.startup_taints) ? lasting : ~lasting;
-}
-
-void PurchaseJudge::NoteVain(GroupIndex group, Slot node, Purchase* purchase) const {
+void NoteVain(const LoopProblem& problem, const BackOffOptions& back_off, int64_t now_ms, GroupIndex group,
+              Slot node, Purchase* purchase) {
   purchase->asked_ms.reset();
   ++purchase->failures;
-  purchase->until_ms = now_ms_ + PeriodAfter(purchase->failures, back_off_.initial_ms);
-  purchase->model_judged = ModelOf(group);
-  purchase->node = KeyOfNode(*problem_.drain.cluster, node);
-  purchase->node_shape = ShapeOf(node);
+  purchase->until_ms = now_ms + PeriodAfter(purchase->failures, back_off.initial_ms);
+  purchase->model_judged = problem.model_keys[group];
+  purchase->node = KeyOfNode(*problem.drain.cluster, node);
+  purchase->node_shape = ShapeOf(problem, node);
 }
 
 }  // namespace loadline

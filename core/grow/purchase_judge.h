@@ -46,6 +46,11 @@ class GroupedNodes {
   absl::flat_hash_map<std::pair<GroupIndex, uint64_t>, Slot> by_key_;
 };
 
+// Notes that such a node came and did not help, and until when the group does not grow again. Fills in all of
+// the purchase. LoopProblem::model_keys are filled in.
+void NoteVain(const LoopProblem& problem, const BackOffOptions& back_off, int64_t now_ms, GroupIndex group,
+              Slot node, Purchase* purchase);
+
 // Judges purchases of groups and pods of `problem`, both by position. The arguments of the constructor
 // outlive the object; LoopProblem::model_keys are filled in. Not thread-safe.
 class PurchaseJudge {
@@ -68,6 +73,9 @@ class PurchaseJudge {
   // node.
   std::optional<Slot> Compare(GroupIndex group, Purchase* purchase) const;
 
+  // Returns the newest nodes that have come since the group was asked to grow, at most eight.
+  std::vector<Slot> NodesOf(GroupIndex group, const Purchase& purchase);
+
   // Returns why the node refuses the pods; empty if it does not, or if that cannot be judged.
   std::string ReasonOf(size_t pods, Slot node);
 
@@ -78,10 +86,6 @@ class PurchaseJudge {
   // why.
   Answer Ask(size_t pods, Slot slot, std::string* why);
   Answer AskAsItIs(size_t pods, NodeIndex node, std::string* why);
-  uint64_t ModelOf(GroupIndex group) const { return problem_.model_keys[group]; }
-  // Returns the fingerprint of the node's shape without passing taints, and of whether it has started.
-  uint64_t ShapeOf(Slot node) const;
-  void NoteVain(GroupIndex group, Slot node, Purchase* purchase) const;
 
   const BackOffOptions& back_off_;
   int64_t now_ms_;

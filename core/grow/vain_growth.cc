@@ -44,8 +44,9 @@ void KeepOff(const std::vector<VainGrowth>& vain, LoopProblem* problem) {
   if (problem->balance.has_value()) problem->balance->ignored_labels.emplace_back(kPlannedGroup);
   absl::btree_map<size_t, std::vector<std::string>> groups_by_pods;
   for (const VainGrowth& of : vain) {
+    if (!of.pods.has_value()) continue;
     NodeGroup& group = problem->groups[of.group];
-    groups_by_pods[of.pods].push_back(group.name);
+    groups_by_pods[*of.pods].push_back(group.name);
     NodeShape& node = group.model->shape;
     if (node.labels.Find(kPlannedGroup) != nullptr) continue;
     node.labels.Set(kPlannedGroup, group.name);
@@ -87,16 +88,21 @@ void KeepEqualShares(LoopMemory* memory) {
   for (size_t i = kMostPurchases; i < by_rank.size(); ++i) memory->purchases.erase(by_rank[i].second);
 }
 
-std::string TextOf(const VainGrowth& vain, const PodShape& shape, NodeGroupSpan groups,
-                   const ClusterState& cluster, int64_t now_ms) {
-  const std::optional<PodOwner>& owner = TraitsOf(shape).owner;
+std::string TextOf(const VainGrowth& vain, const LoopProblem& problem, int64_t now_ms) {
   const std::string node =
-      vain.node == Slot{-1} ? "a node that" : absl::StrCat("node ", cluster.name(vain.node));
-  return absl::StrCat(
-      "node group ", groups[vain.group].name, ": ", node, " came for pods of ", shape.namespace_name, "/",
-      owner.has_value() ? owner->name : "a pod without owner", " and does not take them",
-      vain.reason.empty() ? "" : absl::StrCat(" (", vain.reason, ")"), ": it does not grow for them for ",
-      DurationText(vain.until_ms - now_ms), " unless the node or what new nodes will be changes");
+      vain.node == Slot{-1} ? "a node" : absl::StrCat("node ", problem.drain.cluster->name(vain.node));
+  std::string what = " came for slack and stayed empty: it does not grow for slack for ";
+  if (vain.pods.has_value()) {
+    const PodShape& shape = problem.pending[*vain.pods].pod.shape;
+    const std::optional<PodOwner>& owner = TraitsOf(shape).owner;
+    what = absl::StrCat(" came for pods of ", shape.namespace_name, "/",
+                        owner.has_value() ? owner->name : "a pod without owner", " and does not take them",
+                        vain.reason.empty() ? "" : absl::StrCat(" (", vain.reason, ")"),
+                        ": it does not grow for them for ");
+  }
+  return absl::StrCat("node group ", problem.groups[vain.group].name, ": ", node, what,
+                      DurationText(vain.until_ms - now_ms),
+                      " unless the node or what new nodes will be changes");
 }
 
 // Positions in LoopProblem::pending, by namespace and FilterFingerprint().
@@ -153,14 +159,52 @@ void FillInPendingKeys(LoopProblem* problem) {
   }
 }
 
+PurchaseKey ForSlack(const NodeGroup& group) { return {.group = FleetKey(group.name)}; }
+
+// Returns what is remembered of growth for slack, by group, and adds what is blocked to `vain`.
+StrongVector<GroupIndex, SlackGrowth> SlackGrowthOf(int64_t now_ms, const LoopProblem& problem,
+                                                    PurchaseJudge* judge, LoopMemory* memory,
+                                                    std::vector<VainGrowth>* vain) {
+  StrongVector<GroupIndex, SlackGrowth> growth(problem.groups.size());
+  for (const GroupIndex group : problem.groups.indices()) {
+    const auto found = memory->purchases.find(ForSlack(problem.groups[group]));
+    if (found == memory->purchases.end() || !problem.groups[group].model.has_value()) continue;
+    Purchase& purchase = found->second;
+    growth[group].came = judge->NodesOf(group, purchase);
+    if (purchase.asked_ms.has_value() || purchase.until_ms <= now_ms) continue;
+    const Slot node = judge->Compare(group, &purchase).value_or(Slot{-1});
+    growth[group].held = purchase.until_ms > now_ms;
+    if (growth[group].held) vain->push_back({group, std::nullopt, node, purchase.until_ms, ""});
+  }
+  return growth;
+}
+
+void NoteGrowthForSlack(const BackOffOptions& back_off, const LoopProblem& problem, const LoopPlan& plan,
+                        int64_t now_ms, LoopMemory* memory) {
+  for (const JudgedSlackGrowth& judged : plan.judged_for_slack) {
+    const auto of = memory->purchases.find(ForSlack(problem.groups[judged.group]));
+    if (judged.has_helped) {
+      memory->purchases.erase(of);
+    } else {
+      NoteVain(problem, back_off, now_ms, judged.group, problem.slack_growth[judged.group].came.back(),
+               &of->second);
+    }
+  }
+  for (const LoopGrowth& growth : plan.growth) {
+    if (growth.for_slack == 0) continue;
+    Purchase& purchase = memory->purchases[ForSlack(problem.groups[growth.group])];
+    if (!purchase.asked_ms.has_value()) purchase.asked_ms = now_ms;
+    purchase.model_asked = problem.model_keys[growth.group];
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> TextsOf(std::span<const VainGrowth> vain, const LoopProblem& problem,
                                  int64_t now_ms) {
   std::vector<std::string> texts;
   for (const VainGrowth& of : vain.first(std::min(vain.size(), kMostVainTexts))) {
-    texts.push_back(
-        TextOf(of, problem.pending[of.pods].pod.shape, problem.groups, *problem.drain.cluster, now_ms));
+    texts.push_back(TextOf(of, problem, now_ms));
   }
   if (vain.size() > texts.size()) {
     texts.push_back(absl::StrCat("node groups do not grow for ", vain.size() - texts.size(),
@@ -175,8 +219,9 @@ std::vector<VainGrowth> HoldVainGrowth(const BackOffOptions& back_off, int64_t n
   ForgetOld(now_ms, memory);
   FillInModelKeys(problem);
   problem->pending_keys.clear();
+  problem->slack_growth.clear();
   std::vector<VainGrowth> all;
-  if (memory->purchases.empty() || problem->pending.empty()) return all;
+  if (memory->purchases.empty()) return all;
   FillInPendingKeys(problem);
   PendingKeys keys(*problem);
   PendingByKey pods_of;
@@ -186,6 +231,7 @@ std::vector<VainGrowth> HoldVainGrowth(const BackOffOptions& back_off, int64_t n
   }
   const WorkPhase phase(budget, kForJudgements);
   PurchaseJudge judge(back_off, now_ms, *problem, snapshot, budget);
+  if (problem->decisions.slack) problem->slack_growth = SlackGrowthOf(now_ms, *problem, &judge, memory, &all);
   ForEachAsked(problem->groups, pods_of, memory,
                [&](GroupIndex group, const std::vector<size_t>& pods, Purchase* purchase) {
                  return !judge.HasHelped(group, pods.front(), purchase);
@@ -202,13 +248,15 @@ std::vector<VainGrowth> HoldVainGrowth(const BackOffOptions& back_off, int64_t n
     return std::tie(a.group, a.pods) < std::tie(b.group, b.pods);
   });
   for (VainGrowth& vain : std::span(all).first(std::min(all.size(), kMostVainTexts))) {
-    if (vain.node != Slot{-1}) vain.reason = judge.ReasonOf(vain.pods, vain.node);
+    if (vain.node != Slot{-1} && vain.pods.has_value()) vain.reason = judge.ReasonOf(*vain.pods, vain.node);
   }
   KeepOff(all, problem);
   return all;
 }
 
-void NoteGrowthForPods(const LoopProblem& problem, const LoopPlan& plan, int64_t now_ms, LoopMemory* memory) {
+void NoteGrowth(const BackOffOptions& back_off, const LoopProblem& problem, const LoopPlan& plan,
+                int64_t now_ms, LoopMemory* memory) {
+  NoteGrowthForSlack(back_off, problem, plan, now_ms, memory);
   if (plan.batch_wait_ms.has_value()) return;
   PendingKeys keys(problem);
   for (const PlannedNodes& nodes : plan.scale_up.nodes) {

@@ -1,9 +1,10 @@
-// Growth that did not help: nodes have come for pods, and do not take them.
+// Growth that did not help: nodes have come for pods or for slack, and do not take them.
 #ifndef LOADLINE_CORE_GROW_VAIN_GROWTH_H_
 #define LOADLINE_CORE_GROW_VAIN_GROWTH_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,8 +22,8 @@ namespace loadline {
 // A group that does not grow for some of the pods that wait.
 struct VainGrowth {
   GroupIndex group{};
-  size_t pods = 0;  // position in LoopProblem::pending
-  Slot node{-1};    // the node that came for such pods and refuses them; -1: it is gone
+  std::optional<size_t> pods;  // position in LoopProblem::pending; nullopt: slack
+  Slot node{-1};               // the node that came and did not help; -1: it is gone
   int64_t until_ms = 0;
   std::string reason;  // why it refuses them; empty beyond kMostVainTexts, or where it is gone
 };
@@ -48,17 +49,21 @@ std::vector<std::string> TextsOf(std::span<const VainGrowth> vain, const LoopPro
 // node that is not needed, are no change of a node. Pods that differ only in what filters do not read, such
 // as those of two Jobs, are the same pods.
 //
-// Returns what is blocked, by group and pods. Fills in LoopProblem::pending_keys and model_keys. Errors:
-// none. It takes at most a tenth of the work that is left; judgements for which that does not suffice are
-// left to the next loop. Cost: O(groups) where no growth is remembered, else O(nodes + pods + purchases +
-// judgements * pods of a node), with at most eight judgements for a purchase whose nodes have come, and
-// kMostVainTexts for reasons.
+// Growth for slack is judged by PlanLoop(), which knows where slack has its place: of it, LoopProblem gets
+// `slack_growth`.
+//
+// Returns what is blocked, by group, slack first, and pods. Fills in LoopProblem::pending_keys and
+// model_keys. Errors: none. It takes at most a tenth of the work that is left; judgements for which that does
+// not suffice are left to the next loop. Cost: O(groups) where no growth is remembered, else O(nodes + pods +
+// purchases + judgements * pods of a node), with at most eight judgements for a purchase whose nodes have
+// come, and kMostVainTexts for reasons.
 std::vector<VainGrowth> HoldVainGrowth(const BackOffOptions& back_off, int64_t now_ms, Snapshot* snapshot,
                                        WorkBudget* budget, LoopProblem* problem, LoopMemory* memory);
 
-// Takes note of what groups grow by for which pods. Where that is more than kMostPurchases, each namespace
-// keeps an equal share, of the newest ones.
-void NoteGrowthForPods(const LoopProblem& problem, const LoopPlan& plan, int64_t now_ms, LoopMemory* memory);
+// Takes note of what groups grow by for which pods and for slack, and of nodes that came for slack. Where
+// that is more than kMostPurchases, each namespace keeps an equal share, of the newest ones.
+void NoteGrowth(const BackOffOptions& back_off, const LoopProblem& problem, const LoopPlan& plan,
+                int64_t now_ms, LoopMemory* memory);
 
 }  // namespace loadline
 

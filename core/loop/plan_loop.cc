@@ -11,6 +11,7 @@
 #include "core/grow/waiting.h"
 #include "core/loop/cool_down.h"
 #include "core/loop/downscale_order.h"
+#include "core/loop/judge_slack.h"
 #include "core/loop/placeholder_pods.h"
 #include "core/loop/slack_question.h"
 #include "core/replace/move_holds.h"
@@ -129,6 +130,29 @@ GroupRooms PlanGrowth(const LoopProblem& problem, Snapshot* snapshot, WorkBudget
   return rooms;
 }
 
+// Plans slack, and lets groups grow for it whose nodes help.
+void PlanSlack(const LoopProblem& problem, GroupRooms rooms, SlackPlanner* slack, Snapshot* snapshot,
+               WorkBudget* budget, GrowthLedger* ledger, LoopPlan* plan) {
+  for (const GroupIndex group : problem.slack_growth.indices()) {
+    if (problem.slack_growth[group].held) ledger->not_for_slack.insert(group);
+  }
+  StrongVector<SlackGroupIndex, GroupIndex> positions;
+  const SlackQuestion question =
+      MakeSlackQuestion(problem, *ledger, std::move(rooms), *plan, snapshot, &positions);
+  const WorkPhase phase(budget, kForSlack);
+  plan->slack = slack->Plan(question, budget);
+  if (plan->batch_wait_ms.has_value()) return;
+  std::vector<GroupIndex> asked;
+  for (const SlackDemand& demand : plan->slack.demands) {
+    for (const NewNodesOfGroup& nodes : demand.groups) asked.push_back(positions[nodes.group]);
+  }
+  plan->judged_for_slack = JudgeSlackGrowth(problem, *plan, *slack, asked, *snapshot);
+  for (const JudgedSlackGrowth& judged : plan->judged_for_slack) {
+    if (!judged.has_helped) ledger->not_for_slack.insert(judged.group);
+  }
+  GrowForSlack(plan->slack.demands, positions, ledger);
+}
+
 NoScaleDown WhyNoScaleDown(const LoopDecisions& decisions, bool groups_grow) {
   if (!decisions.scale_down) return NoScaleDown::kNotDecided;
   return groups_grow ? NoScaleDown::kGrowing : NoScaleDown::kConsidered;
@@ -151,14 +175,8 @@ LoopPlan PlanLoop(const LoopProblem& problem, const LoopPlanners& planners, Snap
   GrowForUtilization(problem.sized, plan.sizes, &ledger);
   if (problem.enforce_minima && problem.decisions.scale_up) GrowToMinima(&ledger);
   GroupRooms rooms = PlanGrowth(problem, snapshot, budget, &ledger, &plan);
-  if (problem.decisions.slack) {
-    StrongVector<SlackGroupIndex, GroupIndex> positions;
-    const SlackQuestion question =
-        MakeSlackQuestion(problem, ledger, std::move(rooms), plan, snapshot, &positions);
-    const WorkPhase phase(budget, kForSlack);
-    plan.slack = planners.slack->Plan(question, budget);
-    if (!plan.batch_wait_ms.has_value()) GrowForSlack(plan.slack.demands, positions, &ledger);
-  }
+  if (problem.decisions.slack)
+    PlanSlack(problem, std::move(rooms), planners.slack, snapshot, budget, &ledger, &plan);
   snapshot->Revert();
   plan.at_maximum = ledger.AtMaximum();
   const auto groups_grow = [&] { return !ledger.growth.empty() || plan.batch_wait_ms.has_value(); };

@@ -105,7 +105,7 @@ SlackQuestion MakeSlackQuestion(const LoopProblem& problem, const GrowthLedger& 
     SlackGroup& added = question.groups->emplace_back();
     added.of = &of;
     added.empty = rooms.empty[group];
-    added.may_add = rooms.complete ? ledger.MayAdd(group) : 0;
+    added.may_add = rooms.complete ? ledger.MayAddForSlack(group) : 0;
     added.coming = std::move(rooms.coming[group]);
     added.balance_set = ledger.facts->balance_sets[group];
     added.nodes = ledger.counts[group].registered + static_cast<int64_t>(added.coming.size());

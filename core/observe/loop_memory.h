@@ -83,9 +83,9 @@ struct RestingLoad {
 // A node is left alone for at most so long after moves were given up. Chosen as kMostVainMs is.
 inline constexpr int64_t kMostGivenUpMs = int64_t{24} * 3600 * 1000;
 
-// A group, and pods that are alike for filters. The namespace is a part of it, not only of `pods`:
-// fingerprints are no defence against somebody who constructs collisions, and nobody may do so across
-// namespaces.
+// A group, and pods that are alike for filters; for its growth for slack both other numbers are 0. The
+// namespace is a part of it, not only of `pods`: fingerprints are no defence against somebody who constructs
+// collisions, and nobody may do so across namespaces.
 struct PurchaseKey {
   uint64_t group = 0;           // FleetKey() of its name
   uint64_t namespace_name = 0;  // likewise

@@ -201,7 +201,7 @@ bool TestedLoop::Decide(WorkBudget* budget) {
   NoteBatch(plan_, NowMs(), &leader_->memory);
   NoteTimers(plan_, seen_.state(), &leader_->memory);
   NoteMoves(plan_, &leader_->memory);
-  NoteGrowthForPods(problem_, plan_, NowMs(), &leader_->memory);
+  NoteGrowth(options_.fleet.back_off, problem_, plan_, NowMs(), &leader_->memory);
   NoteDownscaleOrder(plan_, seen_.state(), &leader_->memory);
   NoteKept(problem_.groups, problem_.sized, plan_.sizes, problem_.decisions.slack ? &leader_->slack : nullptr,
            &leader_->memory);

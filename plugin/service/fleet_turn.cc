@@ -95,7 +95,7 @@ v1::LoopFleetAnswer FleetTurn::Finish(const LoopProblem& problem, const LoopPlan
   NoteBatch(plan, fleet_.now_ms, &memory_);
   NoteTimers(plan, cluster, &memory_);
   if (fleet_.options.acts) NoteMoves(plan, &memory_);
-  if (fleet_.options.acts) NoteGrowthForPods(problem, plan, fleet_.now_ms, &memory_);
+  if (fleet_.options.acts) NoteGrowth(fleet_.options.fleet.back_off, problem, plan, fleet_.now_ms, &memory_);
   for (std::string& text : TextsOf(vain_, problem, fleet_.now_ms))
     findings_.warnings.push_back(std::move(text));
   NoteDownscaleOrder(plan, cluster, &memory_);

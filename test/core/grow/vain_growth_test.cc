@@ -23,6 +23,7 @@ using ::testing::SizeIs;
 
 constexpr int64_t kNowS = 1'800'000'000;
 constexpr int64_t kMinuteMs = 60'000;
+constexpr BackOffOptions kBackOff{.initial_ms = 5 * kMinuteMs};
 
 // A pod that selects nodes by a label that the template of the group has, and no node that is added.
 FitPod Special(const std::string& namespace_name, const std::string& owner, int64_t milli_cpu = 1000) {
@@ -60,7 +61,7 @@ class VainGrowthTest : public ::testing::Test {
     cluster_.state().set_resource_names(cluster_.names());
     Snapshot snapshot(cluster_.state());
     std::vector<VainGrowth> vain =
-        HoldVainGrowth({.initial_ms = 5 * kMinuteMs}, NowMs(minute), &snapshot, &budget, &problem_, &memory_);
+        HoldVainGrowth(kBackOff, NowMs(minute), &snapshot, &budget, &problem_, &memory_);
     left_ = budget.units();
     return vain;
   }
@@ -70,7 +71,7 @@ class VainGrowthTest : public ::testing::Test {
     plan.grown = {GroupIndex{0}};
     PlannedNodes& nodes = plan.scale_up.nodes.emplace_back();
     for (size_t i = 0; i < problem_.pending.size(); ++i) nodes.pods.push_back({static_cast<int32_t>(i), 1});
-    NoteGrowthForPods(problem_, plan, NowMs(minute), &memory_);
+    NoteGrowth(kBackOff, problem_, plan, NowMs(minute), &memory_);
   }
   static int64_t NowMs(int64_t minute) { return kNowS * 1000 + minute * kMinuteMs; }
 

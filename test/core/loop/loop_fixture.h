@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -98,8 +99,10 @@ class LoopTest : public ::testing::Test {
     EXPECT_TRUE(GatherSizes(&problem_, &snapshot, &unlimited).ok());
     EXPECT_EQ(snapshot.node_end(), static_cast<int32_t>(nodes_.size())) << "the snapshot is as before";
     WorkBudget budget = budget_;
+    if (prepare_) prepare_(&snapshot, &budget);
     LoopPlan plan = PlanLoop(problem_, {&slack, &drain, &consolidator_}, &snapshot, &budget);
     for (size_t i = 0; i < problem_.sized.size(); ++i) problem_.sized[i].state = plan.sizes[i].next;
+    if (note_) note_(plan);
     slack_ = slack.State();
     if (plan.scale_down_problem != nullptr) drain_ = drain.state();
     EXPECT_EQ(snapshot.depth(), 0u);
@@ -125,6 +128,9 @@ class LoopTest : public ::testing::Test {
   DrainState drain_;
   Consolidator consolidator_;
   WorkBudget budget_;  // of each plan
+  // Called before a plan, and after it, as long as the cluster is there.
+  std::function<void(Snapshot*, WorkBudget*)> prepare_;
+  std::function<void(const LoopPlan&)> note_;
 
   // The shapes of new nodes; by position of the group.
   StrongVector<GroupIndex, FitNode> templates_;
