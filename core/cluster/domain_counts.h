@@ -70,6 +70,12 @@ class DomainCounts {
   // With kSpread: domains with an eligible node, and the smallest count among them (0 if there are none).
   int32_t domains() const { return eligible_domains_; }
   int32_t lowest() const { return lowest_; }
+  // With kSpread: the eligible nodes of a domain.
+  int32_t eligible_nodes(int32_t domain) const {
+    return static_cast<size_t>(domain) < domains_.size()
+               ? domains_[static_cast<size_t>(domain)].eligible_nodes
+               : 0;
+  }
 
   // The journal of domains, as Journal::Since(). With kOccupancy: those that got their first pod or lost
   // their last one. With kSpread: those that lost a pod, or kEverywhere when the smallest count rose, or

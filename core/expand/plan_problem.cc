@@ -7,10 +7,12 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "core/cluster/labels.h"
 #include "core/expand/balance.h"
 #include "core/expand/line_room.h"
 #include "core/expand/room.h"
+#include "core/expand/spread_growth.h"
 #include "core/fit/trial_memory.h"
 #include "core/pack/fill.h"
 
@@ -23,6 +25,9 @@ struct Place {
   int32_t domain = -1;  // of the first spread constraint that is not over hosts; -1: none
   int64_t there = 0;    // pods counted in that domain
   int64_t lowest = 0;   // of all domains
+  // The domain has no node yet; and the number of domains that have nodes.
+  bool is_new_domain = false;
+  int64_t present_domains = 0;
 };
 
 using AmountOfGroups = StrongVector<GrowableIndex, int64_t>;
@@ -41,6 +46,7 @@ class ProblemMaker {
       if (!budget_->Spend(static_cast<int64_t>(1 + counts.size() / 4))) return Nothing();
       LookAt(group, counts);
     }
+    is_only_kind_ = absl::c_count_if(counts, [](int64_t count) { return count > 0; }) == 1;
     for (size_t pods = 0; pods < counts.size(); ++pods) {
       if (counts[pods] == 0) continue;
       if (view_ == PlanView::kAsPlanned && SpreadOverDomains(pods)) {
@@ -145,6 +151,8 @@ class ProblemMaker {
       place->domain = counts->domain(copy);
       place->there = counts->count(place->domain);
       place->lowest = counts->lowest();
+      place->is_new_domain = counts->eligible_nodes(place->domain) <= 1;
+      place->present_domains = counts->domains() - (place->is_new_domain ? 1 : 0);
       // By itself a node may take only what the skew leaves; beside others it takes more.
       const int64_t room = CopiesThatFit(free_.back(), columns().request(pods));
       place->most = Alone(pods) ? 1 : room;
@@ -175,31 +183,56 @@ class ProblemMaker {
     return most;
   }
 
-  // Fills the emptiest domain first, up to what the skew permits over domains that no group can grow in.
+  // A domain in which groups can grow.
+  struct Domain {
+    Place place;          // of any of these groups
+    GrowingDomain nodes;  // of the group whose room costs least
+  };
+
+  std::map<int32_t, Domain> DomainsOf(size_t pods) const {
+    std::map<int32_t, Domain> domains;
+    for (const GrowableIndex group : places_.indices()) {
+      const Place& place = places_[group][pods];
+      if (place.most == 0 || place.domain < 0) continue;
+      const GrowingDomain nodes{place.there, place.most, UsdOf(groups_[group])};
+      const auto [found, is_first] = domains.try_emplace(place.domain, Domain{place, nodes});
+      GrowingDomain& least = found->second.nodes;
+      if (nodes.usd * static_cast<double>(least.per_node) < least.usd * static_cast<double>(nodes.per_node))
+        least = nodes;
+    }
+    return domains;
+  }
+
+  // Fills the emptiest domain first, up to what the skew permits over domains that no group can grow in;
+  // where groups can grow in all domains and no other pods wait, otherwise if that takes fewer nodes.
   void AddByDomain(size_t pods, int64_t count) {
-    std::map<int32_t, int64_t> there;
-    int64_t lowest = 0;
-    for (const std::vector<Place>& places : places_) {
-      if (places[pods].most == 0 || places[pods].domain < 0) continue;
-      there[places[pods].domain] = places[pods].there;
-      lowest = places[pods].lowest;
-    }
-    std::vector<BalancedGroup> domains;
+    const std::map<int32_t, Domain> domains = DomainsOf(pods);
+    int64_t lowest = std::numeric_limits<int64_t>::max();
+    for (const auto& [domain, of] : domains) lowest = std::min(lowest, of.place.lowest);
     const bool lowest_grows =
-        std::any_of(there.begin(), there.end(), [&](const auto& domain) { return domain.second <= lowest; });
+        absl::c_any_of(domains, [&](const auto& domain) { return domain.second.place.there <= lowest; });
+    const int64_t present =
+        absl::c_count_if(domains, [](const auto& domain) { return !domain.second.place.is_new_domain; });
     const int64_t skew = Constraint(pods, static_cast<size_t>(SpreadKey(pods))).max_skew;
-    for (const auto& [domain, pods_there] : there) {
-      const int64_t most = lowest_grows ? pods_there + count : lowest + skew;
-      domains.push_back({"", pods_there, std::max(most, pods_there)});
+    std::vector<BalancedGroup> sizes;
+    std::vector<GrowingDomain> nodes;
+    for (const auto& [domain, of] : domains) {
+      const int64_t most = lowest_grows ? of.place.there + count : lowest + skew;
+      sizes.push_back({"", of.place.there, std::max(most, of.place.there)});
+      nodes.push_back(of.nodes);
     }
-    const std::vector<int64_t> sizes = BalanceGrowth(domains, count);
+    std::vector<int64_t> add = BalanceGrowth(sizes, count);
+    for (size_t i = 0; i < add.size(); ++i) add[i] -= sizes[i].size;
+    if (is_only_kind_ && present == domains.begin()->second.place.present_domains) {
+      add = ShareOverDomains(nodes, skew, std::move(add));
+    }
     size_t i = 0;
-    for (const auto& [domain, pods_there] : there) {
+    for (const auto& [domain, of] : domains) {
       AmountOfGroups most = MostOf(pods);
       for (const GrowableIndex group : most.indices()) {
         if (places_[group][pods].domain != domain) most[group] = 0;
       }
-      AddItem(pods, sizes[i] - pods_there, std::move(most), /*may_merge=*/false);
+      AddItem(pods, add[i], std::move(most), /*may_merge=*/false);
       ++i;
     }
   }
@@ -270,6 +303,7 @@ class ProblemMaker {
   StrongVector<GrowableIndex, std::vector<Place>> places_;  // by pods
   std::vector<AmountOfGroups> most_;                        // by item
   std::map<std::pair<std::vector<int64_t>, std::vector<int64_t>>, size_t> items_;
+  bool is_only_kind_ = false;  // pods of one kind wait
   PlanProblem problem_;
 };
 

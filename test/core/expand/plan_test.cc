@@ -224,6 +224,23 @@ TEST(PlanTest, SpreadingOverZonesNeedsAllOfThem) {
   EXPECT_EQ(check.stuck, 0);
 }
 
+// Two pods fit on a node: 4, 2 and 2 in the zones take four nodes, where 3, 3 and 2 would take five.
+TEST(PlanTest, SpreadingOverZonesFillsWholeNodes) {
+  PlanningQuestion question;
+  FitPod pod = OfApp(500, "web");
+  pod.rules.has_spread = true;
+  pod.rules.spread = {{.max_skew = 2, .topology_key = kZone, .selector = Select("app", "web")}};
+  question.Pods(pod, 8);
+  for (const std::string zone : {"a", "b", "c"}) question.Add({.name = "group-" + zone, .zone = zone});
+  const ScaleUpPlan plan = question.Ask();
+  EXPECT_THAT(plan.unplaced, ElementsAre(0));
+  EXPECT_EQ(NodesOf(plan, question),
+            (std::map<std::string, int64_t>{{"group-a", 2}, {"group-b", 1}, {"group-c", 1}}));
+  const CheckedGrowth check = CheckGrowth(question, plan);
+  EXPECT_TRUE(check.adds_up);
+  EXPECT_EQ(check.stuck, 0);
+}
+
 TEST(PlanTest, WithoutWorkTheAnswerSaysSo) {
   PlanningQuestion question;
   for (int64_t i = 1; i < 20; ++i) question.Pods(Sized(100 + i), 20);
