@@ -4,6 +4,7 @@
 #include <bit>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "core/base/fingerprint.h"
+#include "core/cluster/platform_labels.h"
 #include "core/cluster/shared_marks.h"
 
 namespace loadline {
@@ -66,6 +68,50 @@ ResourceAmounts CorrectedAmounts(const ResourceAmounts& stated, const ResourceAm
 // Returns whether it is known what a node offers, and it has all devices of the group.
 bool OffersAll(const ClusterState& cluster, const GroupNodes& group, Slot slot) {
   return !cluster.node_shape(slot).allocatable.empty() && !absl::c_binary_search(group.lacking, slot);
+}
+
+// Returns whether nodes offer amounts of one machine: kubelets reserve less than a quarter.
+bool AreOfOneSize(const ClusterState& cluster, std::span<const Slot> nodes) {
+  for (const ResourceId resource : {kCpu, kMemory}) {
+    int64_t least = std::numeric_limits<int64_t>::max();
+    int64_t most = 0;
+    for (const Slot slot : nodes) {
+      const int64_t amount = cluster.node_shape(slot).allocatable.Get(resource);
+      least = std::min(least, amount);
+      most = std::max(most, amount);
+    }
+    if (least < most - most / 4) return false;
+  }
+  return true;
+}
+
+// Keeps the nodes of one type where more than half state theirs: of `stated` where there is one, else of the
+// most frequent type; of equally frequent ones, of the smallest, then of the first by name.
+void KeepNodesOfOneType(const ClusterState& cluster, absl::string_view stated, std::vector<Slot>* nodes) {
+  struct OfType {
+    int64_t nodes = 0;
+    std::pair<int64_t, int64_t> least{std::numeric_limits<int64_t>::max(), 0};  // CPU, memory
+  };
+  absl::btree_map<absl::string_view, OfType> types;
+  const auto type_of = [&](Slot slot) { return MachineTypeOf(cluster.node_shape(slot).labels); };
+  size_t with_type = 0;
+  for (const Slot slot : *nodes) {
+    const absl::string_view type = type_of(slot);
+    if (type.empty()) continue;
+    ++with_type;
+    OfType& of = types[type];
+    const ResourceAmounts& offer = cluster.node_shape(slot).allocatable;
+    ++of.nodes;
+    of.least = std::min(of.least, {offer.Get(kCpu), offer.Get(kMemory)});
+  }
+  if (2 * with_type <= nodes->size()) return;
+  auto kept = types.find(stated);
+  if (kept == types.end()) {
+    kept = absl::c_min_element(types, [](const auto& a, const auto& b) {
+      return std::tuple(-a.second.nodes, a.second.least) < std::tuple(-b.second.nodes, b.second.least);
+    });
+  }
+  std::erase_if(*nodes, [&](Slot slot) { return type_of(slot) != kept->first; });
 }
 
 // Returns the nodes that would be healthy without their cordon. `healthy` are among them.
@@ -240,6 +286,10 @@ ExampleNodes ExamplesOf(const ClusterState& cluster, const GroupNodes& group, co
   });
   examples.healthy = !examples.nodes.empty();
   if (!examples.healthy) examples.nodes.assign(group.nodes.begin(), group.nodes.end());
+  if (!AreOfOneSize(cluster, examples.nodes)) {
+    KeepNodesOfOneType(cluster, group.stated == nullptr ? "" : MachineTypeOf(group.stated->labels),
+                       &examples.nodes);
+  }
   return examples;
 }
 
@@ -261,9 +311,9 @@ std::optional<NodeModel> ModelOfNewNode(const ClusterState& cluster, const Group
     shape.allocatable = shown;
   } else {
     shape = WithoutPassingTaints(*group.stated, startup_taints);
-    AddCloudLabels(alike, &shape.labels);
     shape.allocatable = CorrectedAmounts(group.stated->allocatable, shown, healthy, names);
   }
+  AddCloudLabels(alike, &shape.labels);
   AddZoneLabels(ByShape(cluster, StayingNodes(cluster, group, startup_taints)), group.stated != nullptr,
                 &shape.labels, &model.zones);
   model.nodes = static_cast<int64_t>(nodes.size());

@@ -75,7 +75,9 @@ struct GroupNodes {
 };
 
 // The nodes of a group that show what a new one will be: the healthy ones that have all devices, and of which
-// it is known what they offer; where there is none, all of them.
+// it is known what they offer; where there is none, all of them. Where they are of several sizes, those of
+// one type of machine: of the template's, else of the most frequent type, the smallest of equally frequent
+// ones.
 struct ExampleNodes {
   std::vector<Slot> nodes;  // in the order of GroupNodes::nodes
   bool healthy = false;     // each of them is, and there is one
@@ -100,10 +102,10 @@ ExampleNodes ExamplesOf(const ClusterState& cluster, const GroupNodes& group,
 // taints are also those of more than half of the nodes that have started, cordoned ones included: the only
 // node without a cordon is no model of the others. If more than half carry a label with different values, it
 // is kOneOfSeveral; of types of machines the most frequent one counts, and a label that names a machine or a
-// pool has no value. The amount of a resource is the
-// least among the nodes that offer it, where more than half do; nodes that offer less than three quarters of
-// what more than half offer at least are passed over, as limited by hand. Of devices, which come in whole
-// numbers, it is what more than half offer at least.
+// pool has no value. The type, the system and the architecture have a value where nodes state it by different
+// keys, too. The amount of a resource is the least among the nodes that offer it, where more than half do;
+// nodes that offer less than three quarters of what more than half offer at least are passed over, as limited
+// by hand. Of devices, which come in whole numbers, it is what more than half offer at least.
 //
 // Labels that name a zone or a region, see IsZoneLabel(), have one of several values where nodes are in
 // several zones. A cloud evens them out, whatever their state: the next node is expected in the zone with the

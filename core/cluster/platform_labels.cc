@@ -86,14 +86,11 @@ constexpr absl::string_view kInstanceTypeLabels[] = {"node.kubernetes.io/instanc
                                                      "beta.kubernetes.io/instance-type"};
 // The values of these labels on nodes of k3s and RKE2.
 constexpr absl::string_view kDistributions[] = {"k3s", "rke2"};
-constexpr absl::string_view kZoneLabels[] = {"topology.kubernetes.io/zone",
-                                             "failure-domain.beta.kubernetes.io/zone"};
+constexpr absl::string_view kZoneLabels[] = {kZoneLabel, "failure-domain.beta.kubernetes.io/zone"};
 constexpr absl::string_view kRegionLabels[] = {"topology.kubernetes.io/region",
                                                "failure-domain.beta.kubernetes.io/region"};
-constexpr absl::string_view kKubeletLabels[] = {kOperatingSystemLabel, "beta.kubernetes.io/os",
-                                                kArchitectureLabel, "beta.kubernetes.io/arch"};
-constexpr std::span<const absl::string_view> kOperatingSystemLabels(kKubeletLabels, 2);
-constexpr std::span<const absl::string_view> kArchitectureLabels(kKubeletLabels + 2, 2);
+constexpr absl::string_view kOperatingSystemLabels[] = {kOperatingSystemLabel, "beta.kubernetes.io/os"};
+constexpr absl::string_view kArchitectureLabels[] = {kArchitectureLabel, "beta.kubernetes.io/arch"};
 
 constexpr absl::string_view kPlainRoles[] = {
     "worker", "node", "agent", "compute", "spot-worker", "spot", "on-demand-worker", "on-demand"};
@@ -105,17 +102,36 @@ constexpr std::pair<absl::string_view, absl::string_view> kCloudPrefixes[] = {
     {"karpenter.k8s.aws/", "aws"},
     {"kubernetes.azure.com/", "azure"}};
 
+// The first words of provider ids of clouds that sell machines. Source: their cloud controller managers.
+constexpr absl::string_view kClouds[] = {
+    "aws",          "azure",      "gce",          "alicloud",     "brightbox", "cherryservers",
+    "civo",         "cloudstack", "digitalocean", "equinixmetal", "exoscale",  "external-cloudstack",
+    "hcloud",       "hrobot",     "huaweicloud",  "ibm",          "ibmcloud",  "linode",
+    "oci",          "openstack",  "packet",       "qcloud",       "scaleway",  "stackit",
+    "tencentcloud", "upcloud",    "vultr",        "yandex"};
+
 template <typename List>
 bool Has(const List& list, absl::string_view text) {
   return std::find(std::begin(list), std::end(list), text) != std::end(list);
 }
 
-// "example.com/Node-Pool" -> "nodepool".
+// "example.com/Node-Pool" and "example.com/team-node-pool", which end in "nodepool". One word alone, such as
+// that of "ip-pool", has to be the whole name.
 bool EndsInPoolWord(absl::string_view key) {
   const size_t slash = key.rfind('/');
   if (slash != absl::string_view::npos) key.remove_prefix(slash + 1);
-  return Has(kPoolWords, absl::StrReplaceAll(absl::AsciiStrToLower(key), {{"-", ""}, {"_", ""}, {".", ""}}));
+  const std::string lower = absl::AsciiStrToLower(key);
+  for (absl::string_view rest = lower;;) {
+    const std::string word = absl::StrReplaceAll(rest, {{"-", ""}, {"_", ""}, {".", ""}});
+    if (Has(kPoolWords, word) && (rest.size() == lower.size() || !absl::StartsWith(word, "pool")))
+      return true;
+    const size_t end = rest.find_first_of("-_.");
+    if (end == absl::string_view::npos) return false;
+    rest.remove_prefix(end + 1);
+  }
 }
+
+}  // namespace
 
 absl::string_view FirstOf(const Labels& labels, std::span<const absl::string_view> keys) {
   for (const absl::string_view key : keys) {
@@ -125,7 +141,11 @@ absl::string_view FirstOf(const Labels& labels, std::span<const absl::string_vie
   return "";
 }
 
-}  // namespace
+std::span<const std::span<const absl::string_view>> KeysOfFacts() {
+  static constexpr std::span<const absl::string_view> kFacts[] = {
+      kInstanceTypeLabels, kOperatingSystemLabels, kArchitectureLabels, kZoneLabels, kRegionLabels};
+  return kFacts;
+}
 
 absl::string_view PoolOf(const Labels& labels) {
   if (const absl::string_view pool = FirstOf(labels, kPoolLabels); !pool.empty()) return pool;
@@ -142,11 +162,13 @@ absl::string_view MachineTypeOf(const Labels& labels) {
   return Has(kDistributions, type) ? "" : type;
 }
 
+bool IsOtherCloud(absl::string_view cloud, absl::string_view of) {
+  return cloud != of && Has(kClouds, cloud);
+}
+
 absl::string_view ZoneOf(const Labels& labels) { return FirstOf(labels, kZoneLabels); }
 
 absl::string_view RegionOf(const Labels& labels) { return FirstOf(labels, kRegionLabels); }
-
-std::span<const absl::string_view> KubeletLabels() { return kKubeletLabels; }
 
 absl::string_view OperatingSystemOf(const Labels& labels) { return FirstOf(labels, kOperatingSystemLabels); }
 

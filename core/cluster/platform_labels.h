@@ -15,13 +15,14 @@ namespace loadline {
 // The labels by which kubelets state the system and the architecture of their nodes.
 inline constexpr absl::string_view kOperatingSystemLabel = "kubernetes.io/os";
 inline constexpr absl::string_view kArchitectureLabel = "kubernetes.io/arch";
+inline constexpr absl::string_view kZoneLabel = "topology.kubernetes.io/zone";
 
 // Labels of roles, and taints that keep pods off them, begin so; the role follows.
 inline constexpr absl::string_view kNodeRolePrefix = "node-role.kubernetes.io/";
 
 // Returns the pool, group or set of machines that made the node, as a label states it: those of platforms
-// first, in the order of the list, then any label whose name ends in a word for a pool, such as
-// "example.com/node-pool", by key. Empty: no label states one. Cost: O(labels * known labels).
+// first, in the order of the list, then any label whose name ends in words for a pool, such as
+// "example.com/team-node-pool", by key. Empty: no label states one. Cost: O(labels * known labels).
 //
 // Sources: the documentation of Karpenter, EKS, eksctl, GKE, AKS, OpenShift, OKE, DOKS, Gardener, Hetzner's
 // provider of Cluster Autoscaler, Scaleway, Cluster API, kOps, Civo, LKE, Vultr, Exoscale, IBM, ACK, CCE,
@@ -37,8 +38,11 @@ absl::string_view RegionOf(const Labels& labels);
 absl::string_view OperatingSystemOf(const Labels& labels);
 absl::string_view ArchitectureOf(const Labels& labels);
 
-// Returns the keys of the labels that each kubelet gives its own node, and nobody else decides.
-std::span<const absl::string_view> KubeletLabels();
+// Returns the keys under which kubelets and clouds state one fact, today's key first: the type of the
+// machine, its system, architecture, zone and region.
+std::span<const std::span<const absl::string_view>> KeysOfFacts();
+// Returns the first value of these labels; empty: none.
+absl::string_view FirstOf(const Labels& labels, std::span<const absl::string_view> keys);
 
 // Returns "aws", "azure" or "gce" for a node with a label that only one of these clouds sets; empty: it has
 // none.
@@ -46,6 +50,10 @@ absl::string_view CloudOf(const Labels& labels);
 
 // Returns the cloud that a provider id begins with, such as "aws" of "aws:///us-east-1a/i-1"; empty: none.
 absl::string_view CloudOfProviderId(absl::string_view provider_id);
+
+// Returns whether provider ids that begin with `cloud` are of machines of another cloud than `of`, which is
+// "aws", "azure" or "gce". False where nobody knows: distributions and tools have words of their own.
+bool IsOtherCloud(absl::string_view cloud, absl::string_view of);
 
 // Returns the roles of a node as their labels name them, in order, without those that say nothing: "worker",
 // "node", "agent", and how its capacity is bought.

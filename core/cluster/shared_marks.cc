@@ -8,7 +8,6 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/match.h"
 #include "core/cluster/node_model.h"
 #include "core/cluster/platform_labels.h"
 
@@ -63,17 +62,48 @@ class LabelCounts {
 };
 
 // Returns the zone that the next node is expected in, and sets all of them if there are several.
-absl::string_view NextZone(std::span<const Alike> alike, std::vector<std::string>* zones) {
+std::string NextZone(std::span<const Alike> alike, std::vector<std::string>* zones) {
   absl::btree_map<absl::string_view, int64_t> nodes;
   for (const Alike& of : alike) nodes[ZoneOf(of.shape->labels)] += of.nodes;
-  if (nodes.size() > 1) nodes.erase("");  // a controller has yet to label these
+  // A controller has yet to label some; where most have no zone, somebody has labelled the others.
+  if (2 * nodes[""] > CountNodes(alike)) return "";
+  nodes.erase("");
   if (nodes.size() > 1) {
     for (const auto& [zone, count] : nodes) zones->push_back(std::string(zone));
   }
   const auto next = absl::c_min_element(nodes, [](const auto& a, const auto& b) {
     return std::tie(a.second, a.first) < std::tie(b.second, b.first);
   });
-  return next == nodes.end() ? "" : next->first;
+  return next == nodes.end() ? "" : std::string(next->first);
+}
+
+bool MostHave(std::span<const Alike> alike, absl::string_view key) {
+  int64_t with = 0;
+  for (const Alike& of : alike) with += of.shape->labels.Find(key) != nullptr ? of.nodes : 0;
+  return 2 * with > CountNodes(alike);
+}
+
+// Returns the value that more than half of the nodes state under any of the keys, for the type of a machine
+// the most frequent one; empty: there is none.
+std::string MostFrequent(std::span<const Alike> alike, std::span<const absl::string_view> keys) {
+  absl::btree_map<absl::string_view, int64_t> counts;
+  int64_t stated = 0;
+  for (const Alike& of : alike) {
+    const absl::string_view value = FirstOf(of.shape->labels, keys);
+    if (value.empty()) continue;
+    counts[value] += of.nodes;
+    stated += of.nodes;
+  }
+  const auto most = absl::c_max_element(
+      counts, [](const auto& a, const auto& b) { return a.second < b.second; });  // the first of equal ones
+  if (most == counts.end()) return "";
+  const int64_t enough = IsInstanceTypeLabel(keys.front()) ? stated : most->second;
+  return 2 * enough > CountNodes(alike) ? std::string(most->first) : "";
+}
+
+std::string DefaultOf(absl::string_view key) {
+  if (key == kOperatingSystemLabel) return "linux";
+  return key == kArchitectureLabel ? "amd64" : "";
 }
 
 using SharedTaint = std::tuple<std::string, std::string, std::string>;
@@ -137,27 +167,22 @@ void DropLabelsOf(absl::string_view node, Labels* labels) {
 }
 
 void AddCloudLabels(std::span<const Alike> alike, Labels* labels) {
-  const bool system = !OperatingSystemOf(*labels).empty();
-  const bool architecture = !ArchitectureOf(*labels).empty();
-  const bool type = !InstanceTypeOf(*labels).empty();
-  if (alike.empty()) {
-    if (!system) labels->Set(kOperatingSystemLabel, "linux");
-    if (!architecture) labels->Set(kArchitectureLabel, "amd64");
-    return;
-  }
-  const auto is_left_out = [&](absl::string_view key) {
-    if (IsInstanceTypeLabel(key)) return !type;
-    return absl::c_linear_search(KubeletLabels(), key) &&
-           !(absl::EndsWith(key, "os") ? system : architecture);
-  };
-  for (const auto& [key, value] : LabelCounts(alike, is_left_out).Shared()) {
-    if (value != kOneOfSeveral) labels->Set(key, value);
+  for (const std::span<const absl::string_view> keys : KeysOfFacts()) {
+    if (!alike.empty() && IsZoneLabel(keys.front())) continue;  // see AddZoneLabels()
+    std::string value(FirstOf(*labels, keys));
+    if (value.empty()) value = alike.empty() ? DefaultOf(keys.front()) : MostFrequent(alike, keys);
+    if (value.empty()) continue;
+    for (const absl::string_view key : keys) {
+      if (labels->Find(key) == nullptr && (alike.empty() || MostHave(alike, key))) labels->Set(key, value);
+    }
+    // The nodes may use different keys.
+    if (FirstOf(*labels, keys).empty()) labels->Set(keys.front(), value);
   }
 }
 
 void AddZoneLabels(std::span<const Alike> alike, bool has_template, Labels* labels,
                    std::vector<std::string>* zones) {
-  absl::string_view zone = ZoneOf(*labels);
+  std::string zone(ZoneOf(*labels));
   if (zone.empty()) zone = NextZone(alike, zones);
   std::vector<Alike> there;
   absl::c_copy_if(alike, std::back_inserter(there),
@@ -165,6 +190,8 @@ void AddZoneLabels(std::span<const Alike> alike, bool has_template, Labels* labe
   for (const auto& [key, value] : LabelCounts(there, IsZoneLabel).Shared()) {
     if (!has_template || labels->Find(key) == nullptr) labels->Set(key, value);
   }
+  // The nodes there may use different keys.
+  if (!zone.empty() && ZoneOf(*labels).empty()) labels->Set(kZoneLabel, zone);
 }
 
 }  // namespace loadline

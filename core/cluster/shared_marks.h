@@ -31,9 +31,11 @@ void ShareMarks(std::span<const Alike> healthy, std::span<const Alike> started, 
 // are its own.
 void DropLabelsOf(absl::string_view node, Labels* labels);
 
-// Adds the labels of kubelets and clouds that a template leaves out: the type of the machine, and its system
-// and architecture, as more than half of the nodes have them. What the template does state under one of the
-// keys holds. Without a node, a machine runs Linux on amd64, as Cluster Autoscaler's providers have it.
+// Adds the labels of kubelets and clouds that `labels` leave out: the type of the machine, and its system and
+// architecture, as more than half of the nodes state them, whatever the key. What `labels` state under one
+// key holds for the others that more than half of the nodes have. Without a node, a machine runs Linux on
+// amd64, and has each fact under all of its keys, those of the zone and the region too, as Cluster
+// Autoscaler's providers have it.
 void AddCloudLabels(std::span<const Alike> alike, Labels* labels);
 
 // Adds the labels that name a zone or a region, as nodes of the zone have them in which the next node is

@@ -272,7 +272,7 @@ TEST_F(NodeModelTest, ATemplateHasTheSystemAndArchitectureOfMostNodes) {
   EXPECT_EQ(LabelOf(Model(&stated), "kubernetes.io/arch"), "amd64");
   EXPECT_EQ(LabelOf(Model(&stated), "kubernetes.io/os"), "linux");
   stated = cluster_.Shape(FitNode{.name = "t", .labels = {{"beta.kubernetes.io/arch", "amd64"}}});
-  EXPECT_EQ(LabelOf(Model(&stated), "kubernetes.io/arch"), "") << "two architectures of one node";
+  EXPECT_EQ(LabelOf(Model(&stated), "kubernetes.io/arch"), "amd64") << "one node has one architecture";
   add("amd64");
   stated = cluster_.Shape(FitNode{.name = "t"});
   EXPECT_EQ(LabelOf(Model(&stated), "kubernetes.io/arch"), "") << "half of them are not most";
@@ -280,11 +280,47 @@ TEST_F(NodeModelTest, ATemplateHasTheSystemAndArchitectureOfMostNodes) {
 
 TEST_F(NodeModelTest, AMachineThatNobodyHasSeenRunsLinuxOnAmd64) {
   NodeShape stated = cluster_.Shape(FitNode{.name = "t", .labels = {{"pool", "a"}}});
-  EXPECT_EQ(Model(&stated).shape.labels,
-            Labels(std::vector<Label>{
-                {"kubernetes.io/arch", "amd64"}, {"kubernetes.io/os", "linux"}, {"pool", "a"}}));
+  EXPECT_EQ(Model(&stated).shape.labels, Labels(std::vector<Label>{{"beta.kubernetes.io/arch", "amd64"},
+                                                                   {"beta.kubernetes.io/os", "linux"},
+                                                                   {"kubernetes.io/arch", "amd64"},
+                                                                   {"kubernetes.io/os", "linux"},
+                                                                   {"pool", "a"}}));
   stated = cluster_.Shape(FitNode{.name = "t", .labels = {{"beta.kubernetes.io/os", "windows"}}});
-  EXPECT_EQ(LabelOf(Model(&stated), "kubernetes.io/os"), "");
+  EXPECT_EQ(LabelOf(Model(&stated), "kubernetes.io/os"), "windows");
+}
+
+// A cloud controller of today and one of last year label nodes of one type.
+TEST_F(NodeModelTest, FactsAreReadFromEachOfTheirKeys) {
+  Add({.labels = {{"node.kubernetes.io/instance-type", "m5"}, {kZone, "a"}, {"role", "special"}}});
+  Add({.labels = {{"beta.kubernetes.io/instance-type", "m5"},
+                  {"failure-domain.beta.kubernetes.io/zone", "a"},
+                  {"role", "special"}}});
+  const NodeModel model = Model(nullptr);
+  EXPECT_EQ(LabelOf(model, "node.kubernetes.io/instance-type"), "m5");
+  EXPECT_EQ(LabelOf(model, kZone), "a");
+}
+
+TEST_F(NodeModelTest, OfMachinesOfSeveralSizesItHasTheAmountsOfOneType) {
+  const auto add = [&](const char* type, int64_t cpu) {
+    Add({.allocatable = {{"cpu", cpu}, {"memory", 1800}, {"pods", 110}},
+         .labels = {{"node.kubernetes.io/instance-type", type}, {"role", "special"}}});
+  };
+  add("large", 8000);
+  add("small", 4000);
+  add("huge", 16000);
+  EXPECT_EQ(LabelOf(Model(nullptr), "node.kubernetes.io/instance-type"), "small")
+      << "of equally frequent ones";
+  EXPECT_EQ(Amount(Model(nullptr), "cpu"), 4000);
+  add("huge", 15900);
+  EXPECT_EQ(LabelOf(Model(nullptr), "node.kubernetes.io/instance-type"), "huge") << "the most frequent one";
+  EXPECT_EQ(Amount(Model(nullptr), "cpu"), 15900);
+}
+
+TEST_F(NodeModelTest, AZoneThatMostNodesDoNotHaveIsSetByHand) {
+  Add({.labels = {{kZone, "a"}, {"role", "special"}}});
+  Add({.labels = {{"role", "special"}}});
+  Add({.labels = {{"role", "special"}}});
+  EXPECT_EQ(LabelOf(Model(nullptr), kZone), "");
 }
 
 // Zone and type are those of the nodes, also under the keys of CSI drivers, unless the template says others.
