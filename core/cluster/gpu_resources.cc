@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -47,6 +48,16 @@ std::span<const absl::string_view> GpuLabels() {
                                                 "kubernetes.azure.com/accelerator", "accelerator",
                                                 "cluster-api/accelerator"};
   return kKeys;
+}
+
+GpuLabelKeys::GpuLabelKeys() {
+  static const GpuLabelKeys* const kDefault =
+      new GpuLabelKeys(std::vector<std::string>(GpuLabels().begin(), GpuLabels().end()));
+  keys_ = kDefault->keys_;
+}
+
+bool HasGpuLabel(const Labels& labels) {
+  return absl::c_any_of(GpuLabels(), [&](absl::string_view key) { return labels.Find(key) != nullptr; });
 }
 
 std::string GpuKindOf(const Labels& labels, const ResourceAmounts& amounts, const ResourceNames& names) {

@@ -3,9 +3,13 @@
 #define LOADLINE_CORE_CLUSTER_GPU_RESOURCES_H_
 
 #include <cstdint>
+#include <initializer_list>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "core/base/resource_list.h"
@@ -29,6 +33,26 @@ std::span<const absl::string_view> GpuResources();
 // their type. Sources: Cluster Autoscaler's providers of GCE, AWS and Azure, those that have "accelerator",
 // and Cluster API.
 std::span<const absl::string_view> GpuLabels();
+
+bool HasGpuLabel(const Labels& labels);
+
+// The keys of labels that tell the type of a node's GPUs: GpuLabels(), or what a cluster uses instead. Copies
+// share them.
+class GpuLabelKeys {
+ public:
+  GpuLabelKeys();
+  GpuLabelKeys(std::initializer_list<std::string> keys) : GpuLabelKeys(std::vector<std::string>(keys)) {}
+  explicit GpuLabelKeys(std::vector<std::string> keys)
+      : keys_(std::make_shared<const std::vector<std::string>>(std::move(keys))) {}
+
+  operator std::span<const std::string>() const { return *keys_; }
+  friend bool operator==(const GpuLabelKeys& a, const GpuLabelKeys& b) {
+    return a.keys_ == b.keys_ || *a.keys_ == *b.keys_;
+  }
+
+ private:
+  std::shared_ptr<const std::vector<std::string>> keys_;  // not nullptr
+};
 
 // Returns the number and kind of the GPUs of a node, which distinguishes machines without a stated type:
 // "8-nvidia-tesla-t4" where a label names their type, else as "8-nvidia.com/gpu", or

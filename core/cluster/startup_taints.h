@@ -2,6 +2,7 @@
 #ifndef LOADLINE_CORE_CLUSTER_STARTUP_TAINTS_H_
 #define LOADLINE_CORE_CLUSTER_STARTUP_TAINTS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -26,12 +27,17 @@ enum class TaintKind {
   kLeaving,    // somebody is about to take the node away
 };
 
+// The time that a node may take to start where no option says so. Published: --max-node-startup-time of
+// Cluster Autoscaler is 15 minutes by default.
+inline constexpr int64_t kStartupMs = 15 * 60 * 1000;
+
 // Names that a cluster uses beside the well-known ones: what Cluster Autoscaler takes by --startup-taint and
-// --ignore-taint, --startup-taint-prefix, and --status-taint.
+// --ignore-taint, --startup-taint-prefix, and --status-taint; and the time that its nodes may take to start.
 struct StartupTaints {
   std::vector<std::string> startup;
   std::vector<std::string> startup_prefixes;
   std::vector<std::string> status;  // kCondition: they do not keep a node from counting as started
+  int64_t max_startup_ms = kStartupMs;
   friend bool operator==(const StartupTaints&, const StartupTaints&) = default;
 };
 

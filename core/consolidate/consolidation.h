@@ -15,6 +15,7 @@
 #include "core/base/strong_vector.h"
 #include "core/base/work_budget.h"
 #include "core/cluster/cluster_state.h"
+#include "core/cluster/gpu_resources.h"
 #include "core/cluster/minimum_sizes.h"
 #include "core/cluster/node_group.h"
 #include "core/cluster/node_kind.h"
@@ -93,7 +94,7 @@ struct ConsolidationProblem {
   // The amounts that all nodes together offer at least after each move.
   ClusterMinimum minimum;
   // The labels that tell the type of a node's GPUs, for the minimum; see OfferOf().
-  std::vector<std::string> gpu_labels;
+  GpuLabelKeys gpu_labels;
   // Seconds since 1970.
   int64_t now_s = 0;
 };

@@ -20,7 +20,7 @@ struct UtilizationOptions {
   bool ignore_daemonsets = false;
   bool ignore_mirror_pods = false;
   // Labels that tell a node with GPUs, whatever their value.
-  std::vector<std::string> gpu_labels{GpuLabels().begin(), GpuLabels().end()};
+  GpuLabelKeys gpu_labels;
   friend bool operator==(const UtilizationOptions&, const UtilizationOptions&) = default;
 };
 

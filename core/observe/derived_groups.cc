@@ -57,7 +57,20 @@ class KeyMaker {
   // Returns whether devices of a node may have yet to come though no label names their type.
   bool IsYoung(Slot slot) const {
     const int64_t created_ms = MillisecondsOf(cluster_.traits(slot).created_s.value_or(0));
-    return now_ms_ > 0 && loadline::IsYoung(created_ms, kStartupMs, now_ms_);
+    return now_ms_ > 0 && loadline::IsYoung(created_ms, startup_taints_.max_startup_ms, now_ms_);
+  }
+
+  // Returns whether the cloud has yet to label a node of a pool: it is young, has not started and states no
+  // type.
+  bool AwaitsItsLabels(Slot slot) const {
+    const NodeShape& shape = cluster_.node_shape(slot);
+    return IsYoung(slot) && InstanceTypeOf(shape.labels).empty() && !PoolOf(slot).empty() &&
+           HasTaintOf(TaintKind::kStartup, shape, startup_taints_);
+  }
+
+  absl::string_view PoolOf(Slot slot) const {
+    const absl::string_view pool = loadline::PoolOf(cluster_.node_shape(slot).labels);
+    return pool.empty() ? absl::string_view(cluster_.traits(slot).machine_set) : pool;
   }
 
   // Returns the GPUs of a node whose type does not state them; empty: a type does, or it has none.
@@ -82,8 +95,7 @@ class KeyMaker {
       key.all.emplace_back(part.data(), part.size());
       if (named && !part.empty()) key.parts.push_back(key.all.back());
     };
-    const absl::string_view pool = PoolOf(shape.labels);
-    add(pool.empty() ? absl::string_view(cluster_.traits(slot).machine_set) : pool);
+    add(PoolOf(slot));
     const absl::string_view type = MachineTypeOf(shape.labels);
     add(type.empty() ? SizeOf(CapacityOf(cluster_, slot)) : std::string(type));
     if (!StatesGpus(type)) add(gpus);
@@ -112,6 +124,17 @@ class KeyMaker {
   const int64_t now_ms_;
 };
 
+// Returns the only group of a pool; nullptr: there is none, or several.
+std::vector<Slot>* OnlyBaseOf(absl::string_view pool, std::map<BaseKey, std::vector<Slot>>* bases) {
+  std::vector<Slot>* only = nullptr;
+  for (auto& [key, nodes] : *bases) {
+    if (key.all.front() != pool) continue;
+    if (only != nullptr) return nullptr;
+    only = &nodes;
+  }
+  return only;
+}
+
 // Divides nodes by what tells groups apart whatever pods there are.
 std::map<BaseKey, std::vector<Slot>> DivideByBase(const KeyMaker& keys, const std::vector<Slot>& machines) {
   std::vector<std::string> gpus_of;  // by position in `machines`
@@ -126,6 +149,7 @@ std::map<BaseKey, std::vector<Slot>> DivideByBase(const KeyMaker& keys, const st
     if (says_all) gpus[keys.KeyOf(slot, keys.GpuTypeOf(slot))].insert(gpus_of[i]);
   }
   std::map<BaseKey, std::vector<Slot>> bases;
+  std::vector<Slot> unlabelled;
   for (size_t i = 0; i < machines.size(); ++i) {
     const Slot slot = machines[i];
     std::string own = std::move(gpus_of[i]);
@@ -133,7 +157,11 @@ std::map<BaseKey, std::vector<Slot>> DivideByBase(const KeyMaker& keys, const st
       const auto alike = gpus.find(keys.KeyOf(slot, own));
       if (alike != gpus.end() && alike->second.size() == 1) own = *alike->second.begin();
     }
-    bases[keys.KeyOf(slot, own)].push_back(slot);
+    (keys.AwaitsItsLabels(slot) ? unlabelled : bases[keys.KeyOf(slot, own)]).push_back(slot);
+  }
+  for (const Slot slot : unlabelled) {
+    std::vector<Slot>* const pool = OnlyBaseOf(keys.PoolOf(slot), &bases);
+    (pool != nullptr ? *pool : bases[keys.KeyOf(slot, keys.GpusOf(slot))]).push_back(slot);
   }
   return bases;
 }
@@ -279,6 +307,22 @@ PriceFacts PriceFactsOf(const ClusterState& cluster, const GroupNodes& group,
   facts.operating_system =
       TextOfMost(examples, [&](Slot slot) { return std::string(OperatingSystemOf(labels(slot))); });
   return facts;
+}
+
+std::string CloudOfCluster(const ClusterState& cluster) {
+  std::map<absl::string_view, size_t> counts;
+  size_t machines = 0;
+  for (int32_t i = 0; i < cluster.slot_end(); ++i) {
+    const Slot slot{i};
+    if (!cluster.Occupied(slot) || cluster.traits(slot).kind != NodeKind::kMachine) continue;
+    ++machines;
+    const absl::string_view cloud = CloudOfProviderId(cluster.traits(slot).provider_id);
+    if (!cloud.empty()) ++counts[cloud];
+  }
+  for (const auto& [cloud, nodes] : counts) {
+    if (2 * nodes > machines) return std::string(cloud);
+  }
+  return "";
 }
 
 NodeToCome NewNodeOf(const ClusterState& cluster, const GroupNodes& group,

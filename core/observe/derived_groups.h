@@ -46,7 +46,8 @@ struct DerivedGroups {
 //
 // A node whose GPUs have yet to come is in the group of nodes with GPUs that are like it in all else, if
 // there is one alone: it names their type by a label, or it is so young at `now_s` that it may have yet to
-// start, and no older node is like it.
+// start, and no older node is like it. A node of a pool that its cloud has yet to label is in the only group
+// of the pool: it is as young, has a startup taint and no type.
 //
 // `startup_taints`: names of the cluster beside the well-known ones. `now_s`: seconds since 1970; 0: not
 // known. Cost: O(nodes * labels + shapes of pods). Pure.
@@ -64,6 +65,10 @@ struct PriceFacts {
 // Cost: O(nodes * known labels).
 PriceFacts PriceFactsOf(const ClusterState& cluster, const GroupNodes& group,
                         const StartupTaints& startup_taints);
+
+// Returns the cloud that more than half of the machines of a cluster are of, as in PriceFacts: that of groups
+// without nodes, too. Cost: O(nodes).
+std::string CloudOfCluster(const ClusterState& cluster);
 
 // A node that is to come.
 struct NodeToCome : PriceFacts {

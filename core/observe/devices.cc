@@ -53,7 +53,8 @@ std::vector<uint64_t> DevicesOfGroup(const std::vector<uint64_t>& known, const F
 }
 
 bool LacksDevices(const FleetNode& node, const std::vector<uint64_t>& devices) {
-  return !std::includes(node.devices.begin(), node.devices.end(), devices.begin(), devices.end());
+  return node.awaits_gpus ||
+         !std::includes(node.devices.begin(), node.devices.end(), devices.begin(), devices.end());
 }
 
 int64_t MillisecondsOf(int64_t seconds) { return std::clamp<int64_t>(seconds, 0, kMaxAmount / 1000) * 1000; }

@@ -51,6 +51,8 @@ struct FleetNode {
   bool leaving = false;
   // Fingerprints of the names of its extended resources of which it offers some, in order.
   std::vector<uint64_t> devices;
+  // It is young and offers no device, and a label says that it has GPUs.
+  bool awaits_gpus = false;
 };
 
 // The state of a machine, as the cloud reports it.

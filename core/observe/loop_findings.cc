@@ -144,7 +144,7 @@ LoopFindings ObserveLoop(const ClusterState& cluster, const LoopObservation& see
   LoopFindings findings;
   findings.marked =
       JudgeMarks(cluster, seen, MachinesOfMarks(seen), options.fleet.deletion_patience_ms, now_ms, *memory);
-  const SeenFleet fleet = SeeFleet(cluster, seen, options.startup_taints, findings.marked.going);
+  const SeenFleet fleet = SeeFleet(cluster, seen, options, findings.marked.going, now_ms);
   const FleetOutcomes ended = TakeActionOutcomes(outcomes, seen, memory);
   findings.fleet = LookAtFleet(&fleet.reported, ended, options.fleet, now_ms, &memory->fleet);
   findings.max_new_nodes = MostNewNodes(cluster, options, findings.fleet);

@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
+#include "core/cluster/gpu_resources.h"
 #include "core/drain/eligibility.h"
 #include "core/observe/count_machines.h"
 #include "core/observe/devices.h"
@@ -71,6 +72,27 @@ class ListedOnce {
   std::vector<std::optional<MachinePlace>> owners_;  // by slot
 };
 
+// Notes which nodes of a group await GPUs: young ones of which a label says that they have some, where no
+// node that has had its time to start is without devices in spite of such a label.
+template <typename SlotOf>
+void NoteAwaitedGpus(const ClusterState& cluster, SlotOf slot_of, int64_t startup_ms, int64_t now_ms,
+                     FleetGroup* group) {
+  std::vector<FleetNode*> awaiting;
+  bool in_vain = false;
+  for (const bool young : {true, false}) {
+    for (size_t i = 0; i < group->machines.size(); ++i) {
+      std::optional<FleetNode>& node = group->machines[i].node;
+      if (!node.has_value() || !node->devices.empty()) continue;
+      if (IsYoung(node->created_ms, startup_ms, now_ms) != young) continue;
+      if (!HasGpuLabel(cluster.node_shape(slot_of(i)).labels)) continue;
+      if (young) awaiting.push_back(&*node);
+      in_vain = in_vain || !young;
+    }
+    if (awaiting.empty()) return;
+  }
+  for (FleetNode* const node : awaiting) node->awaits_gpus = !in_vain;
+}
+
 // Returns those nodes of a group for which `is_found(node, devices, now_ms)` is true, in their order.
 // `devices`: what its nodes come to offer, as far as `model` (nullptr: there is none) and the nodes
 // themselves show it.
@@ -84,8 +106,10 @@ std::vector<Slot> FindNodes(const ClusterState& cluster, std::span<const Slot> s
     group.machines.emplace_back().node = SeenNode(cluster, slot, names, /*leaving=*/false);
   }
   FleetOptions options;
-  options.startup_ms = kStartupMs;
+  options.startup_ms = names.max_startup_ms;
   const int64_t now_ms = MillisecondsOf(now_s);
+  NoteAwaitedGpus(
+      cluster, [&](size_t i) { return slots[i]; }, options.startup_ms, now_ms, &group);
   const std::vector<uint64_t> devices = DevicesOfGroup(/*known=*/{}, group, options, now_ms);
   std::vector<Slot> found;
   for (size_t i = 0; i < slots.size(); ++i) {
@@ -109,8 +133,8 @@ void FindNodesThatStart(const StartupTaints& names, NodeGroupSpan groups, const 
     const bool has_model = IndexOf(group) < groups.size() && groups[group].model.has_value();
     const std::vector<Slot> starting =
         FindNodes(*problem->cluster, slots, has_model ? &groups[group].model->shape : nullptr, resources,
-                  names, problem->now_s, [](const FleetNode& node, const auto& devices, int64_t now_ms) {
-                    return IsStarting(node, devices, kStartupMs, now_ms);
+                  names, problem->now_s, [&](const FleetNode& node, const auto& devices, int64_t now_ms) {
+                    return IsStarting(node, devices, names.max_startup_ms, now_ms);
                   });
     problem->not_started.insert(problem->not_started.end(), starting.begin(), starting.end());
   }
@@ -166,8 +190,9 @@ absl::flat_hash_map<Slot, MachineState> MachinesOfMarks(const LoopObservation& s
   return listed;
 }
 
-SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, const StartupTaints& names,
-                   std::span<const Slot> going) {
+SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, const ObserveOptions& options,
+                   std::span<const Slot> going, int64_t now_ms) {
+  const StartupTaints& names = options.startup_taints;
   SeenFleet fleet;
   fleet.reported.first = seen.first;
   absl::flat_hash_set<absl::string_view> shrinking;
@@ -198,6 +223,9 @@ SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, con
       machines.push_back(static_cast<int32_t>(i));
       nodes.push_back(has_node ? *machine.node : Slot{-1});
     }
+    NoteAwaitedGpus(
+        cluster, [&](size_t i) { return nodes[i]; }, reported.startup_ms.value_or(options.fleet.startup_ms),
+        now_ms, &reported);
     fleet.reported.groups.push_back(std::move(reported));
     fleet.machines.push_back(std::move(machines));
     fleet.nodes.push_back(std::move(nodes));

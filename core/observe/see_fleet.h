@@ -42,8 +42,8 @@ struct SeenFleet {
 };
 
 // `going`: nodes that are being deleted, sorted. Cost: O(nodes * their resources + machines).
-SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, const StartupTaints& names,
-                   std::span<const Slot> going);
+SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, const ObserveOptions& options,
+                   std::span<const Slot> going, int64_t now_ms);
 
 // The state of the machine of each marked node that has one which is listed.
 absl::flat_hash_map<Slot, MachineState> MachinesOfMarks(const LoopObservation& seen);
@@ -52,9 +52,9 @@ absl::flat_hash_map<Slot, MachineState> MachinesOfMarks(const LoopObservation& s
 bool HasStarted(const ClusterState& cluster, Slot slot, const StartupTaints& names);
 
 // Finds the nodes of groups that start: DrainProblem::not_started. Such a node has not started, or lacks
-// devices that the model of its group in `groups` or most of its nodes offer; and it is younger than a
-// machine may take for that by default. `groups` may be without models; `resources` are the names of those in
-// models. Cost: O(nodes * their resources).
+// devices that the model of its group in `groups` or most of its nodes offer, or GPUs that a label of it
+// names; and it is younger than a node may take for that. `groups` may be without models; `resources` are the
+// names of those in models. Cost: O(nodes * their resources).
 void FindNodesThatStart(const StartupTaints& names, NodeGroupSpan groups, const ResourceNames& resources,
                         DrainProblem* problem);
 // Finds the nodes of one group that lack such devices, whatever their age, sorted: GroupNodes::lacking.

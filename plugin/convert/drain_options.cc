@@ -105,7 +105,8 @@ absl::StatusOr<DecodedDrainOptions> DecodeDrainOptions(const v1::DrainOptions& m
   flag(FLAG(ignore_mirror_pods_utilization), &eligibility.utilization.ignore_mirror_pods);
   flag(FLAG(scale_down_unready_enabled), &eligibility.scale_down_unready_enabled);
   if (message.gpu_labels_size() > 0) {
-    eligibility.utilization.gpu_labels.assign(message.gpu_labels().begin(), message.gpu_labels().end());
+    eligibility.utilization.gpu_labels =
+        GpuLabelKeys(std::vector<std::string>(message.gpu_labels().begin(), message.gpu_labels().end()));
   }
   DeletionOptions& deletion = options.deletion;
   count(FIELD(scale_down_unneeded_time_s), INT32_MAX, &deletion.timers.unneeded_time_s);

@@ -11,6 +11,7 @@ namespace loadline {
 namespace {
 
 constexpr int kMostTaints = 100;
+constexpr int64_t kMostStartupMs = int64_t{1} << 40;  // chosen: 34 years, and sums of times do not overflow
 // A prefix of 253 bytes, a slash, and a name of 63.
 constexpr size_t kMostKeyBytes = 317;
 
@@ -35,7 +36,10 @@ absl::StatusOr<StartupTaints> DecodeStartupTaints(const v1::StartupTaints& messa
   absl::Status status = DecodeKeys("startup", message.startup(), &taints.startup);
   status.Update(DecodeKeys("startup_prefixes", message.startup_prefixes(), &taints.startup_prefixes));
   status.Update(DecodeKeys("status", message.status(), &taints.status));
+  status.Update(CheckBounded("startup_taints.max_startup_milliseconds", message.max_startup_milliseconds(),
+                             kMostStartupMs));
   if (!status.ok()) return status;
+  if (message.max_startup_milliseconds() > 0) taints.max_startup_ms = message.max_startup_milliseconds();
   return taints;
 }
 

@@ -215,6 +215,8 @@ NodeTraits ReadNodeTraits(const k8s::v1::Node& message) {
   traits.provider_id = Printable(message.spec().provider_id(), kMaxProviderIdLength);
   if (metadata.has_creation_timestamp()) traits.created_s = metadata.creation_timestamp().seconds();
   if (metadata.has_deletion_timestamp()) traits.deleted_s = metadata.deletion_timestamp().seconds();
+  // A kubelet that has reported nothing is not ready.
+  traits.ready = message.status().conditions_size() > 0 || message.status().allocatable_size() > 0;
   for (const k8s::v1::NodeCondition& condition : message.status().conditions()) {
     const bool is_true = condition.status() == "True";
     if (condition.type() == "Ready" && !is_true) traits.ready = false;

@@ -53,7 +53,7 @@ func (f *linesFlags) startupTaints() (*loadlinev1.StartupTaints, error) {
 	if err := f.taints.Check(); err != nil {
 		return nil, usageError{config.AsFlag(&f.taints, err)}
 	}
-	return f.taints.Proto(), nil
+	return f.taints.Proto(scaleup.DefaultMaxNodeStartupTime), nil
 }
 
 // compare says what the lines would mean for a cluster.

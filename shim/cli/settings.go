@@ -25,7 +25,7 @@ type settings struct {
 // a section, and one that begins with ! takes some out again.
 var (
 	readsFilters = []string{"filters.", "scaleUp.startupTaints", "scaleUp.ignoreTaints", "scaleUp.startupTaintPrefixes",
-		"scaleUp.statusTaints", "slack.namespace"}
+		"scaleUp.statusTaints", "scaleUp.maxNodeStartupTime", "slack.namespace"}
 	readsPrices  = []string{"scaleUp.prices", "scaleUp.baseRatePrices", "scaleUp.rankPolicy", "scaleUp.pricing."}
 	readsRanking = []string{"scaleUp.rankPreset", "scaleUp.strategies"}
 	readsWaiting = []string{"scaleUp.newPodScaleUpDelay", "scaleUp.expendablePodsPriorityCutoff",

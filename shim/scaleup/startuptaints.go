@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -80,11 +81,17 @@ func (t *StartupTaints) LeaveOutOthers() (left []string) {
 	return left
 }
 
-// Proto returns the names for a question; nil: there are none.
-func (t *StartupTaints) Proto() *loadlinev1.StartupTaints {
+// DefaultMaxNodeStartupTime is the default of --max-node-startup-time of Cluster Autoscaler, and of the engine.
+const DefaultMaxNodeStartupTime = 15 * time.Minute
+
+// Proto returns the names, and the time that a node may take to start, for a question; nil: there are no names, and
+// the time is the default.
+func (t *StartupTaints) Proto(maxStartup time.Duration) *loadlinev1.StartupTaints {
 	message := &loadlinev1.StartupTaints{Startup: slices.Concat(t.StartupTaints, t.IgnoreTaints),
 		StartupPrefixes: t.StartupTaintPrefixes, Status: t.StatusTaints}
-	if len(message.Startup)+len(message.StartupPrefixes)+len(message.Status) == 0 {
+	if maxStartup != DefaultMaxNodeStartupTime {
+		message.MaxStartupMilliseconds = max(1, maxStartup.Milliseconds())
+	} else if len(message.Startup)+len(message.StartupPrefixes)+len(message.Status) == 0 {
 		return nil
 	}
 	return message

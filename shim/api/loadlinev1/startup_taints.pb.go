@@ -33,9 +33,12 @@ type StartupTaints struct {
 	// The beginnings of the keys of such taints, not empty: --startup-taint-prefix.
 	StartupPrefixes []string `protobuf:"bytes,2,rep,name=startup_prefixes,json=startupPrefixes,proto3" json:"startup_prefixes,omitempty"`
 	// They say how a node is now, and do not keep it from counting as started: --status-taint.
-	Status        []string `protobuf:"bytes,3,rep,name=status,proto3" json:"status,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Status []string `protobuf:"bytes,3,rep,name=status,proto3" json:"status,omitempty"`
+	// The time that a node may take from its creation until it has started: --max-node-startup-time. [0, 2^40];
+	// 0: 900000.
+	MaxStartupMilliseconds int64 `protobuf:"varint,4,opt,name=max_startup_milliseconds,json=maxStartupMilliseconds,proto3" json:"max_startup_milliseconds,omitempty"`
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
 }
 
 func (x *StartupTaints) Reset() {
@@ -89,15 +92,23 @@ func (x *StartupTaints) GetStatus() []string {
 	return nil
 }
 
+func (x *StartupTaints) GetMaxStartupMilliseconds() int64 {
+	if x != nil {
+		return x.MaxStartupMilliseconds
+	}
+	return 0
+}
+
 var File_loadline_v1_startup_taints_proto protoreflect.FileDescriptor
 
 const file_loadline_v1_startup_taints_proto_rawDesc = "" +
 	"\n" +
-	" loadline/v1/startup_taints.proto\x12\vloadline.v1\"l\n" +
+	" loadline/v1/startup_taints.proto\x12\vloadline.v1\"\xa6\x01\n" +
 	"\rStartupTaints\x12\x18\n" +
 	"\astartup\x18\x01 \x03(\tR\astartup\x12)\n" +
 	"\x10startup_prefixes\x18\x02 \x03(\tR\x0fstartupPrefixes\x12\x16\n" +
-	"\x06status\x18\x03 \x03(\tR\x06statusB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
+	"\x06status\x18\x03 \x03(\tR\x06status\x128\n" +
+	"\x18max_startup_milliseconds\x18\x04 \x01(\x03R\x16maxStartupMillisecondsB/H\x03Z+loadline.dev/shim/api/loadlinev1;loadlinev1b\x06proto3"
 
 var (
 	file_loadline_v1_startup_taints_proto_rawDescOnce sync.Once

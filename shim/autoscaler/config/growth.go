@@ -117,7 +117,7 @@ func (s *Sizing) Load() (groups []nodegroup.NodeGroup, warnings []string, err er
 func defaultScaleUp() ScaleUp {
 	return ScaleUp{
 		NewNodes: NewNodes{MaxNodesPerScaleUp: 1000, MaxNodeProvisionTime: duration(15 * time.Minute),
-			MaxNodeStartupTime:              duration(15 * time.Minute),
+			MaxNodeStartupTime:              duration(scaleup.DefaultMaxNodeStartupTime),
 			InitialNodeGroupBackoffDuration: duration(5 * time.Minute),
 			MaxNodeGroupBackoffDuration:     duration(30 * time.Minute),
 			NodeGroupBackoffResetTimeout:    duration(3 * time.Hour)},

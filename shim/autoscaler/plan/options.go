@@ -42,8 +42,8 @@ func RulesOf(options *config.Configuration, files *config.Loaded) Rules {
 	up, down := &options.ScaleUp, &options.ScaleDown
 	totals, _ := down.Totals()
 	settings := &loadlinev1.PlanLoopRequest{Drain: optionsOf(down), Prices: files.Prices, Ranking: files.Ranking,
-		Fit: files.Fit, StartupTaints: up.StartupTaints.Proto(), UsdPerFurtherType: up.USDPerFurtherType,
-		MaxWork:         int64(options.MaxWork),
+		Fit: files.Fit, StartupTaints: up.StartupTaints.Proto(up.MaxNodeStartupTime.Duration),
+		UsdPerFurtherType: up.USDPerFurtherType, MaxWork: int64(options.MaxWork),
 		MaxMilliseconds: Number(int(down.ScaleDownSimulationTimeout.Milliseconds())), MaxCoresTotal: &totals.MaxCores,
 		MaxMemoryTotal: &totals.MaxBytes, EnforceMinSizes: up.EnforceNodeGroupMinSize,
 		PlanWaitingPodsAlone:         up.PlanWaitingPodsAlone,

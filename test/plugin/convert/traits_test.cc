@@ -204,6 +204,8 @@ TEST(SlackWishTest, ReadsWhatParsesAndSaysWhatDoesNot) {
 
 TEST(NodeTraitsTest, ReadsThem) {
   k8s::v1::Node node = MakeNode("n", {});
+  EXPECT_EQ(ReadNodeTraits(node), NodeTraits{.ready = false}) << "its kubelet has reported nothing";
+  node.mutable_status()->add_conditions()->set_type("MemoryPressure");
   EXPECT_EQ(ReadNodeTraits(node), NodeTraits());
   node.mutable_metadata()->set_uid("u");
   node.mutable_metadata()->mutable_creation_timestamp()->set_seconds(5);
