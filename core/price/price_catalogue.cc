@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
@@ -130,14 +131,14 @@ class TableReader : public LineReader {
     if (!price.on_demand.has_value() && !price.spot.has_value() && price.elsewhere.empty()) {
       return Refused(absl::StrCat(Shown(type), " has no price"));
     }
-    if (!catalogue_->types.emplace(type, price).second) {
+    if (!catalogue_->types.emplace(absl::AsciiStrToLower(type), price).second) {
       return Refused(absl::StrCat(Shown(type), " is listed before"));
     }
     std::optional<double> cpus;
     if (absl::Status status = ReadOptional(fields, cpus_, &cpus); !status.ok()) return status;
     const bool priced = price.on_demand.has_value() || price.spot.has_value();
     if (priced && cpus.value_or(0) > 0)
-      catalogue_->families[FamilyKeyOf(type)].push_back({*cpus, price, type});
+      catalogue_->families[absl::AsciiStrToLower(FamilyKeyOf(type))].push_back({*cpus, price, type});
     return absl::OkStatus();
   }
 
@@ -222,8 +223,10 @@ class GceReader : public LineReader {
       return Refused(absl::StrCat(Shown(fields[2]), " is not a factor: must be in [0, 1]"));
     }
     if (kind == "constant") return ReadConstant(key, *value);
-    if (kind == "machine_hour") return SetOnce(*value, key, &catalogue_->types[key].on_demand);
-    if (kind == "preemptible_machine_hour") return SetOnce(*value, key, &catalogue_->types[key].spot);
+    if (kind == "machine_hour")
+      return SetOnce(*value, key, &catalogue_->types[absl::AsciiStrToLower(key)].on_demand);
+    if (kind == "preemptible_machine_hour")
+      return SetOnce(*value, key, &catalogue_->types[absl::AsciiStrToLower(key)].spot);
     if (kind == "gpu_hour") return SetOnce(*value, key, &gce_->gpus);
     if (kind == "preemptible_gpu_hour") return SetOnce(*value, key, &gce_->spot_gpus);
     if (kind == "boot_disk_per_gib_hour") return SetOnce(*value, key, &gce_->boot_disk_gib);
@@ -286,14 +289,24 @@ absl::Status ReadAbout(absl::string_view comment, PriceCatalogue* catalogue) {
   if (colon == absl::string_view::npos) return absl::OkStatus();
   const absl::string_view key = absl::StripAsciiWhitespace(comment.substr(0, colon));
   const absl::string_view value = absl::StripAsciiWhitespace(comment.substr(colon + 1));
-  const std::pair<absl::string_view, std::string*> known[] = {
-      {"region", &catalogue->region}, {"date", &catalogue->date}, {"os", &catalogue->os}};
+  const std::pair<absl::string_view, std::string*> known[] = {{"region", &catalogue->region},
+                                                              {"date", &catalogue->date},
+                                                              {"os", &catalogue->os},
+                                                              {"provider", &catalogue->provider}};
   for (const auto& [name, to] : known) {
     if (key != name) continue;
     if (absl::Status status = CheckKey(value); !status.ok()) return status;
     *to = std::string(value);
   }
   return absl::OkStatus();
+}
+
+bool IsGceCustom(absl::string_view instance_type) {
+  const size_t dash = instance_type.find('-');
+  if (instance_type.substr(0, dash) == "custom") return true;
+  if (dash == absl::string_view::npos) return false;
+  const absl::string_view rest = instance_type.substr(dash + 1);
+  return rest.substr(0, rest.find('-')) == "custom";
 }
 
 void Complete(PriceCatalogue* catalogue) {
@@ -315,6 +328,17 @@ bool IsPrice(double value) { return value >= 0 && value <= kMaxPrice; }
 absl::string_view FamilyOf(absl::string_view instance_type) {
   const size_t dot = instance_type.find('.');
   return instance_type.substr(0, dot != absl::string_view::npos ? dot : instance_type.find('-'));
+}
+
+absl::string_view GceFamily(absl::string_view instance_type) {
+  const absl::string_view first = instance_type.substr(0, instance_type.find('-'));
+  return first == "custom" || first == "f1" || first == "g1" ? absl::string_view("n1") : first;
+}
+
+const FamilyRates* FindGceFamily(const GcePrices& gce, absl::string_view instance_type) {
+  const auto& families = IsGceCustom(instance_type) ? gce.custom_families : gce.families;
+  const auto found = families.find(GceFamily(instance_type));
+  return found == families.end() ? nullptr : &found->second;
 }
 
 absl::string_view FamilyKeyOf(absl::string_view instance_type) {
@@ -349,6 +373,8 @@ absl::StatusOr<PriceCatalogue> ParsePriceCatalogue(absl::string_view name, absl:
     if (!status.ok()) return AtLine(line, status);
   }
   if (reader == nullptr) return Refused("is empty: it has no header");
+  constexpr absl::string_view kKnownClouds[] = {"aws", "azure", "gce"};
+  if (!absl::c_linear_search(kKnownClouds, catalogue.provider)) catalogue.provider.clear();
   Complete(&catalogue);
   return catalogue;
 }

@@ -70,10 +70,12 @@ struct PriceCatalogue {
   std::string region;  // of all prices that name none
   std::string date;    // "2026-07"
   std::string os;      // "linux": licences of other systems are added
+  // The cloud whose prices it has: "aws", "azure" or "gce". Empty: nobody said, or another one.
+  std::string provider;
   // The other regions that it has prices of, in the order of its columns, and the position of each.
   std::vector<std::string> regions;
   absl::flat_hash_map<std::string, size_t> region_positions;
-  absl::flat_hash_map<std::string, InstancePrice> types;
+  absl::flat_hash_map<std::string, InstancePrice> types;  // by name in lower case: Azure ignores case
   // Tables that state capacity: by FamilyKeyOf(), members by CPUs and name.
   absl::flat_hash_map<std::string, std::vector<FamilyMember>> families;
   BaseRates base;
@@ -81,7 +83,7 @@ struct PriceCatalogue {
 };
 
 // Reads a catalogue in one of the two forms of message PriceCatalogue. Lines `# key: value` before the
-// header, with the keys region, date and os, say what the list is of.
+// header, with the keys provider, region, date and os, say what the list is of.
 //
 // Errors: kInvalidArgument  the fault, with the number of the line, from 1: `line 17: "abc" is not a
 //                           price: ...`. Also a key that occurs twice, and a header without what it takes.
@@ -93,6 +95,11 @@ absl::string_view FamilyOf(absl::string_view instance_type);
 
 // The same with its separator: c4.large of AWS and c4-standard-8 of GCE are not of one family.
 absl::string_view FamilyKeyOf(absl::string_view instance_type);
+
+// GCE's name of a family: types without one are of the first generation.
+absl::string_view GceFamily(absl::string_view instance_type);
+// Returns the rates of the type's family, of custom types their own; nullptr: the list has none.
+const FamilyRates* FindGceFamily(const GcePrices& gce, absl::string_view instance_type);
 
 }  // namespace loadline
 

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/match.h"
+#include "absl/strings/ascii.h"
+#include "core/cluster/platform_labels.h"
 
 namespace loadline {
 namespace {
@@ -25,24 +26,6 @@ template <typename Map>
 const typename Map::mapped_type* Find(const Map& map, absl::string_view key) {
   const auto found = map.find(key);
   return found == map.end() ? nullptr : &found->second;
-}
-
-// GCE's name of a family: types without one are of the first generation.
-absl::string_view GceFamily(absl::string_view instance_type) {
-  const absl::string_view first = instance_type.substr(0, instance_type.find('-'));
-  return first == "custom" || first == "f1" || first == "g1" ? absl::string_view("n1") : first;
-}
-
-bool IsGceCustom(absl::string_view instance_type) {
-  const size_t dash = instance_type.find('-');
-  if (instance_type.substr(0, dash) == "custom") return true;
-  if (dash == absl::string_view::npos) return false;
-  const absl::string_view rest = instance_type.substr(dash + 1);
-  return rest.substr(0, rest.find('-')) == "custom";
-}
-
-const FamilyRates* FindGceFamily(const GcePrices& gce, absl::string_view instance_type) {
-  return Find(IsGceCustom(instance_type) ? gce.custom_families : gce.families, GceFamily(instance_type));
 }
 
 // The first of the model's own rate, those of the catalogues, and the default.
@@ -180,6 +163,12 @@ class Pricing {
     return false;
   }
 
+  // Returns whether the node may be of the cloud whose prices these are: other clouds use names of types that
+  // AWS and GCE have.
+  bool MayPrice(const PriceCatalogue& catalogue) const {
+    return catalogue.provider.empty() || !IsOtherCloud(node_.cloud, catalogue.provider);
+  }
+
   bool AskInstanceType() {
     if (node_.instance_type.empty()) {
       Remark(PriceRemark::kNoInstanceType);
@@ -188,7 +177,8 @@ class Pricing {
     const PriceCatalogue* best = nullptr;
     Regional best_at;
     for (const auto& catalogue : model_.catalogues) {
-      const InstancePrice* const found = Find(catalogue->types, node_.instance_type);
+      if (!MayPrice(*catalogue)) continue;
+      const InstancePrice* const found = Find(catalogue->types, absl::AsciiStrToLower(node_.instance_type));
       const Regional at = found == nullptr ? Regional() : InRegion(*catalogue, *found);
       if (at.price == nullptr || (best != nullptr && Fitness(at) <= Fitness(best_at))) continue;
       best = catalogue.get();
@@ -269,6 +259,7 @@ class Pricing {
   bool AskFamily() {
     if (node_.instance_type.empty()) return false;
     for (const auto& catalogue : model_.catalogues) {
+      if (!MayPrice(*catalogue)) continue;
       if (catalogue->gce.has_value() ? AskGceFamily(*catalogue) : AskTableFamily(*catalogue)) return true;
     }
     Remark(PriceRemark::kFamilyNotListed);
@@ -288,7 +279,7 @@ class Pricing {
 
   bool AskTableFamily(const PriceCatalogue& catalogue) {
     const std::vector<FamilyMember>* const members =
-        Find(catalogue.families, FamilyKeyOf(node_.instance_type));
+        Find(catalogue.families, absl::AsciiStrToLower(FamilyKeyOf(node_.instance_type)));
     const double cpus = CpusOf(node_.milli_cpu);
     if (members == nullptr || cpus <= 0) return false;
     const FamilyMember* nearest = nullptr;
@@ -311,6 +302,7 @@ class Pricing {
 
   // Beside a list of GCE, a node that nothing says is of another cloud is priced as one of GCE.
   void AskBaseRates() {
+    if (node_.milli_cpu <= 0 && node_.memory_bytes <= 0) return Remark(PriceRemark::kNoTemplate);
     const bool may_be_gce = node_.cloud.empty() || node_.cloud == kGce;
     const std::optional<double> factor = may_be_gce ? OrBaseFactor(std::nullopt) : std::nullopt;
     const double share = SpotShare(factor);

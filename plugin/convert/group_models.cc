@@ -108,13 +108,23 @@ std::string EncodeModelNode(const ScalableGroups& stated, const ClusterState& cl
                             const DecodedProblem& problem) {
   const v1::ScalableGroup& message = stated.Get(static_cast<int>(group));
   const std::vector<Slot> nodes = MachinesOf(message, cluster);
-  if (nodes.empty()) return "";
+  if (nodes.empty() && (message.template_node().empty() || problem.groups[group].priced.cloud.empty()))
+    return "";
   if (!message.template_node().empty()) {
     return EncodeCompleted(message.template_node(), problem.groups[group].priced);
   }
   const std::vector<Slot> lacking = LackingOf(cluster, nodes, nullptr, problem);
   return EncodeNodeToCome(NewNodeOf(cluster, {nullptr, nodes, lacking}, problem.startup_taints),
                           message.node_group(), problem.names);
+}
+
+void CompleteClouds(const ClusterState& cluster, NodeGroups* groups) {
+  std::optional<std::string> cloud;
+  for (NodeGroup& group : *groups) {
+    if (!group.priced.cloud.empty()) continue;
+    if (!cloud.has_value()) cloud = CloudOfCluster(cluster);
+    group.priced.cloud = *cloud;
+  }
 }
 
 absl::Status DeriveModels(const ScalableGroups& stated, const ClusterState& cluster,

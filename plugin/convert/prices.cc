@@ -169,9 +169,7 @@ void ReadLabelsOfNode(const Labels& labels, const StringEntries& annotations, De
   const CapacityType capacity = CapacityTypeOf(labels);
   node.spot = capacity == CapacityType::kSpot;
   node.reserved = capacity == CapacityType::kReserved;
-  for (const absl::string_view key : GpuLabels()) {
-    decoded->has_gpu = decoded->has_gpu || labels.Find(key) != nullptr;
-  }
+  decoded->has_gpu = decoded->has_gpu || HasGpuLabel(labels);
   const std::string* price = FindEntry(annotations, kNodePriceKey);
   if (price == nullptr) price = labels.Find(kNodePriceKey);
   if (price != nullptr && *price == kOneOfSeveral) price = nullptr;

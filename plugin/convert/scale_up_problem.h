@@ -80,6 +80,10 @@ absl::StatusOr<DecodedProblem> DecodeProblem(const v1::ScaleUpProblem& problem, 
 // groups that `problem` was decoded from. Errors: kInvalidArgument  names the group
 absl::Status DeriveModels(const ScalableGroups& stated, const ClusterState& cluster, DecodedProblem* problem);
 
+// Notes the cloud of groups of which neither a template nor nodes say it: that of most nodes of the cluster.
+// To be called when all nodes of groups have been read. Cost: O(nodes) where there is such a group.
+void CompleteClouds(const ClusterState& cluster, NodeGroups* groups);
+
 // Returns a new node of a group for those who read prices from the bytes of a node: see EncodeNodeToCome(),
 // and for a template EncodeCompleted(). Empty: the group has no nodes, and its template says all that is
 // known. `stated`: as above, and checked there.

@@ -167,6 +167,21 @@ void TellUnknown(const PriceTally& tally, v1::PriceSources* sources) {
 
 }  // namespace
 
+void TellEstimatedPurchases(const NodeGroups& groups, const BoughtNodes& bought, v1::PriceSources* sources) {
+  std::vector<Part> parts;
+  for (const auto& [group, nodes] : bought) {
+    const NodePrice& price = groups[group].price;
+    if (price.basis != PriceBasis::kEstimate || nodes <= 0) continue;
+    const double usd = price.price * static_cast<double>(nodes);
+    parts.push_back(
+        {absl::StrCat(Counted(nodes, "node"), " of ", Printable(groups[group].name), " (", Usd(usd), ")"),
+         usd});
+  }
+  if (parts.empty()) return;
+  sources->add_notes(absl::StrCat(
+      "The price of new nodes is an estimate, in USD/h: ", Costliest(std::move(parts)), ".", kGivePrices));
+}
+
 v1::PriceSources PriceSourcesOf(const PriceTally& tally, const PriceModel& prices) {
   v1::PriceSources sources;
   sources.set_given_usd_per_hour(tally.Of(PriceBasis::kGiven));

@@ -56,6 +56,7 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
   if (waiting->has_value()) RemoveNotWaiting(request.pods(), **waiting, &*decoded);
   if (absl::Status status = DeriveModels(growth.groups(), view.cluster(), &*decoded); !status.ok())
     return status;
+  CompleteClouds(view.cluster(), &decoded->groups);
   SelectLabelKeys(&view, &*decoded);
   LeftOutList left_out;
   UndoUnlessKept undo(&shared, &view);
@@ -103,6 +104,11 @@ absl::StatusOr<v1::PlanConsolidationResponse> AnswerPlanConsolidation(
   const PriceTally tally = TallyPrices(groups, problem->group_of, view.cluster());
   EncodeConsolidation(plan, policy->options, question, *problem, groups, tally, &response);
   *response.mutable_price_sources() = PriceSourcesOf(tally, *prices);
+  BoughtNodes bought;
+  for (const ConsolidationMove& move : plan.moves) {
+    for (const GroupGrowthCount& add : move.add) bought[add.group] += add.nodes;
+  }
+  TellEstimatedPurchases(groups, bought, response.mutable_price_sources());
   if (request.derive_groups()) {
     EncodeDerivedGroups(*derived, groups, view.cluster().resource_names(), &response);
   }

@@ -201,6 +201,7 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
     fleet_turn->AddProgress(&policy->drain);
     timers = [&](int64_t now_s, int64_t ttl_s) { return fleet_turn->Timers(now_s, ttl_s); };
   }
+  CompleteClouds(view.cluster(), &decoded->groups);
   SelectLabelKeys(&view, &*decoded);
   absl::StatusOr<DecodedProblem> young =
       DecodeYoungPods(request, not_waiting, decoded->names, shared.OptionsOfQuestion(view));
@@ -262,6 +263,9 @@ absl::StatusOr<v1::PlanLoopResponse> AnswerPlanLoop(const v1::PlanLoopRequest& r
   TellLeftOut(decoded->left_out, &response);
   *response.mutable_price_sources() =
       PriceSourcesOf(TallyPrices(problem.groups, problem.drain.group_of, view.cluster()), prices);
+  BoughtNodes bought;
+  for (const LoopGrowth& of : plan.growth) bought[of.group] += of.nodes();
+  TellEstimatedPurchases(problem.groups, bought, response.mutable_price_sources());
   if (fleet_turn != nullptr)
     *response.mutable_report() = ReportOf({request, response, NamesOf(view.cluster())});
   absl::StatusOr<v1::PlanLoopResponse> sized =

@@ -29,6 +29,7 @@ absl::StatusOr<DecodedProblem> DecodeGrowth(const v1::ScaleUpProblem& problem, P
   if (!decoded.ok()) return decoded;
   if (absl::Status status = DeriveModels(problem.groups(), view.cluster(), &*decoded); !status.ok())
     return status;
+  CompleteClouds(view.cluster(), &decoded->groups);
   SelectLabelKeys(&view, &*decoded);
   Complete(view.label_keys(), &*decoded);
   shared.UseProfiles(view, &decoded->fit);

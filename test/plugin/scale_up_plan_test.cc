@@ -128,8 +128,10 @@ TEST_F(ScaleUpPlanTest, TellsTheModelNodeOfAGroupWithoutTemplate) {
   const absl::StatusOr<v1::EstimateScaleUpResponse> response = Estimate();
   ASSERT_TRUE(response.ok()) << response.status();
   ASSERT_EQ(response->groups_size(), 3);
-  EXPECT_EQ(response->groups(0).model_node(), "");
   k8s::v1::Node node;
+  ASSERT_TRUE(node.ParseFromString(response->groups(0).model_node()));
+  EXPECT_EQ(node.spec().provider_id(), "aws://") << "an empty group is of the cloud of the others";
+  EXPECT_EQ(node.metadata().name(), "large") << "all else is as its template says";
   ASSERT_TRUE(node.ParseFromString(response->groups(2).model_node()));
   EXPECT_EQ(node.metadata().name(), "grown");
   EXPECT_EQ(node.spec().provider_id(), "aws://");
