@@ -8,10 +8,11 @@ import (
 	"math"
 	"slices"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// check checks a group of our own form by itself. The error starts with the field.
+// check checks a group of our own form by itself, and completes its template. The error starts with the field.
 func (g *NodeGroup) check() error {
 	if g.Metadata.Name == "" {
 		return errors.New("metadata.name: missing")
@@ -31,6 +32,7 @@ func (g *NodeGroup) check() error {
 			"the group")
 	}
 	if s.Template != nil {
+		completeAmounts(s)
 		if err := cmp.Or(checkAmounts(s), checkLabels(s)); err != nil {
 			return err
 		}
@@ -57,6 +59,20 @@ func checkLabels(s *Spec) error {
 		}
 	}
 	return nil
+}
+
+// defaultMaxPods is the default of kubelet's maxPods.
+const defaultMaxPods = 110
+
+// completeAmounts lets a template that does not say how many pods a node takes offer what kubelets do.
+func completeAmounts(s *Spec) {
+	offer := s.Template.Status.Allocatable
+	if len(offer) == 0 {
+		offer = s.Template.Status.Capacity
+	}
+	if _, stated := offer[v1.ResourcePods]; len(offer) > 0 && !stated {
+		offer[v1.ResourcePods] = *resource.NewQuantity(defaultMaxPods, resource.DecimalSI)
+	}
 }
 
 func checkAmounts(s *Spec) error {
