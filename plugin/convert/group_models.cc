@@ -108,11 +108,10 @@ std::string EncodeModelNode(const ScalableGroups& stated, const ClusterState& cl
                             const DecodedProblem& problem) {
   const v1::ScalableGroup& message = stated.Get(static_cast<int>(group));
   const std::vector<Slot> nodes = MachinesOf(message, cluster);
-  if (nodes.empty() && (message.template_node().empty() || problem.groups[group].priced.cloud.empty()))
-    return "";
-  if (!message.template_node().empty()) {
-    return EncodeCompleted(message.template_node(), problem.groups[group].priced);
-  }
+  const NodeGroup& of = problem.groups[group];
+  const bool template_says_all = !of.model.has_value() || of.priced.cloud == CloudOf(of.model->shape.labels);
+  if (nodes.empty() && template_says_all) return "";
+  if (!message.template_node().empty()) return EncodeCompleted(message.template_node(), of.priced);
   const std::vector<Slot> lacking = LackingOf(cluster, nodes, nullptr, problem);
   return EncodeNodeToCome(NewNodeOf(cluster, {nullptr, nodes, lacking}, problem.startup_taints),
                           message.node_group(), problem.names);
