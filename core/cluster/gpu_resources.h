@@ -34,6 +34,7 @@ std::span<const absl::string_view> GpuResources();
 // and Cluster API.
 std::span<const absl::string_view> GpuLabels();
 
+// Returns whether one of these labels is set.
 bool HasGpuLabel(const Labels& labels);
 
 // The keys of labels that tell the type of a node's GPUs: GpuLabels(), or what a cluster uses instead. Copies

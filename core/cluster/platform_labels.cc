@@ -60,6 +60,9 @@ constexpr absl::string_view kPoolWords[] = {
     "machinesetname", "instancegroup", "machinedeployment", "pool",           "poolname",      "poolid",
 };
 
+// The ends of these words, by which most labels are passed over at once.
+constexpr absl::string_view kPoolEnds[] = {"pool", "name", "id", "group", "set", "deployment"};
+
 // The names, after the slash, of labels for zones and regions: those of Kubernetes, of CSI drivers
 // ("topology.ebs.csi.aws.com/zone", "topology.csi.vmware.com/k8s-zone") and of AWS
 // ("topology.k8s.aws/zone-id").
@@ -118,6 +121,8 @@ bool Has(const List& list, absl::string_view text) {
 // "example.com/Node-Pool" and "example.com/team-node-pool", which end in "nodepool". One word alone, such as
 // that of "ip-pool", has to be the whole name.
 bool EndsInPoolWord(absl::string_view key) {
+  const auto ends_in = [&](absl::string_view end) { return absl::EndsWithIgnoreCase(key, end); };
+  if (std::none_of(std::begin(kPoolEnds), std::end(kPoolEnds), ends_in)) return false;
   const size_t slash = key.rfind('/');
   if (slash != absl::string_view::npos) key.remove_prefix(slash + 1);
   const std::string lower = absl::AsciiStrToLower(key);

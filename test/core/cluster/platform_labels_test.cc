@@ -17,17 +17,32 @@ std::string Pool(std::vector<Label> labels) {
 }
 
 TEST(PlatformLabelsTest, EachPlatformNamesItsPools) {
-  for (const char* key :
-       {"karpenter.sh/nodepool", "karpenter.sh/provisioner-name", "eks.amazonaws.com/nodegroup",
-        "alpha.eksctl.io/nodegroup-name", "cloud.google.com/gke-nodepool", "kubernetes.azure.com/agentpool",
-        "agentpool", "hypershift.openshift.io/nodePool", "oke.oraclecloud.com/pool.name",
-        "doks.digitalocean.com/node-pool", "worker.gardener.cloud/pool", "worker.garden.sapcloud.io/group",
-        "hcloud/node-group", "k8s.scaleway.com/pool-name", "topology.cluster.x-k8s.io/deployment-name",
-        "kops.k8s.io/instancegroup", "lke.linode.com/pool-id", "example.com/node-pool", "Node_Group"}) {
+  for (const char* key : {"karpenter.sh/nodepool",
+                          "karpenter.sh/provisioner-name",
+                          "eks.amazonaws.com/nodegroup",
+                          "alpha.eksctl.io/nodegroup-name",
+                          "cloud.google.com/gke-nodepool",
+                          "kubernetes.azure.com/agentpool",
+                          "agentpool",
+                          "hypershift.openshift.io/nodePool",
+                          "oke.oraclecloud.com/pool.name",
+                          "doks.digitalocean.com/node-pool",
+                          "worker.gardener.cloud/pool",
+                          "worker.garden.sapcloud.io/group",
+                          "hcloud/node-group",
+                          "k8s.scaleway.com/pool-name",
+                          "topology.cluster.x-k8s.io/deployment-name",
+                          "kops.k8s.io/instancegroup",
+                          "lke.linode.com/pool-id",
+                          "example.com/node-pool",
+                          "Node_Group",
+                          "acme.io/team-node-pool",
+                          "acme.io/Team_NodePool.Name"}) {
     EXPECT_EQ(Pool({{"app", "x"}, {key, "blue"}}), "blue") << key;
     EXPECT_TRUE(IsPlaceLabel(key)) << key;
   }
   EXPECT_EQ(Pool({{"app", "x"}, {"example.com/whirlpool", "blue"}}), "");
+  EXPECT_EQ(Pool({{"app", "x"}, {"example.com/ip-pool", "blue"}}), "") << "one word alone may be of anything";
   EXPECT_EQ(Pool({{"kubernetes.azure.com/agentpool", ""}}), "");
 }
 
