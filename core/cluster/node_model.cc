@@ -184,25 +184,23 @@ std::vector<Slot> StayingNodes(const ClusterState& cluster, const GroupNodes& gr
   return staying;
 }
 
-// Returns by shape whether pods of it are static; empty: there is none. There are fewer shapes than pods.
-std::vector<bool> StaticShapes(const ClusterState& cluster) {
-  std::vector<bool> are_static;
-  const std::span<const int64_t> pods = cluster.pods_of_shape();
-  for (size_t i = 0; i < pods.size(); ++i) {
-    if (pods[i] == 0) continue;
-    const PodShape& shape = cluster.pod_shapes()[static_cast<int32_t>(i)];
-    if (shape.finished || !IsKubeletsMirror(shape)) continue;
-    are_static.resize(pods.size());
-    are_static[i] = true;
+// Returns false where no node has a static pod. It looks at shapes, if they are fewer than the pods of
+// `nodes`.
+bool MayHaveStaticPods(const ClusterState& cluster, const std::vector<Slot>& nodes) {
+  const std::span<const int64_t> of_shape = cluster.pods_of_shape();
+  size_t pods = 0;
+  for (const Slot slot : nodes) pods += cluster.pods(slot).pods().size();
+  if (pods < of_shape.size()) return pods > 0;
+  for (size_t i = 0; i < of_shape.size(); ++i) {
+    if (of_shape[i] > 0 && IsKubeletsMirror(cluster.pod_shapes()[static_cast<int32_t>(i)])) return true;
   }
-  return are_static;
+  return false;
 }
 
 // Returns the room of the static pods that more than half of the nodes have, each as often as they have it.
 // Names do not count: kubelet ends each with the name of its node.
 std::vector<PodShape> SharedStaticPods(const ClusterState& cluster, const std::vector<Slot>& nodes) {
-  const std::vector<bool> are_static = StaticShapes(cluster);
-  if (are_static.empty()) return {};
+  if (!MayHaveStaticPods(cluster, nodes)) return {};
   struct Shared {
     PodShape room;
     std::vector<int64_t> nodes;  // with at least one, two, ... of them
@@ -212,8 +210,8 @@ std::vector<PodShape> SharedStaticPods(const ClusterState& cluster, const std::v
   for (const Slot slot : nodes) {
     absl::flat_hash_map<uint64_t, size_t> here;
     for (const NodePods::Pod& pod : cluster.pods(slot).pods()) {
-      if (!are_static[static_cast<size_t>(pod.shape)]) continue;
       const PodShape& shape = cluster.pod_shapes()[pod.shape];
+      if (shape.finished || !IsKubeletsMirror(shape)) continue;
       const auto [room, is_new] = room_of.try_emplace(pod.shape, 0);
       if (is_new) {
         PodShape made = RoomOf(shape, cluster.resource_names());

@@ -50,7 +50,7 @@ class ProblemMaker {
     for (size_t pods = 0; pods < counts.size(); ++pods) {
       if (counts[pods] == 0) continue;
       if (view_ == PlanView::kAsPlanned && SpreadOverDomains(pods)) {
-        AddByDomain(pods, counts[pods]);
+        AddByDomain(pods, counts[pods], room);
       } else {
         AddItem(pods, counts[pods], MostOf(pods), /*may_merge=*/true);
       }
@@ -189,24 +189,29 @@ class ProblemMaker {
     GrowingDomain nodes;  // of the group whose room costs least
   };
 
-  std::map<int32_t, Domain> DomainsOf(size_t pods) const {
+  std::map<int32_t, Domain> DomainsOf(size_t pods, int64_t count, const AmountOfGroups& room) const {
     std::map<int32_t, Domain> domains;
     for (const GrowableIndex group : places_.indices()) {
       const Place& place = places_[group][pods];
       if (place.most == 0 || place.domain < 0) continue;
-      const GrowingDomain nodes{place.there, place.most, UsdOf(groups_[group])};
+      GrowingDomain nodes{place.there, place.most, UsdOf(groups_[group]),
+                          std::min(count, std::min(count, room[group]) * place.most)};
       const auto [found, is_first] = domains.try_emplace(place.domain, Domain{place, nodes});
       GrowingDomain& least = found->second.nodes;
-      if (nodes.usd * static_cast<double>(least.per_node) < least.usd * static_cast<double>(nodes.per_node))
-        least = nodes;
+      if (is_first) continue;
+      nodes.most += least.most;
+      const bool is_cheaper =
+          nodes.usd * static_cast<double>(least.per_node) < least.usd * static_cast<double>(nodes.per_node);
+      if (is_cheaper) least = nodes;
+      least.most = nodes.most;
     }
     return domains;
   }
 
   // Fills the emptiest domain first, up to what the skew permits over domains that no group can grow in;
   // where groups can grow in all domains and no other pods wait, otherwise if that takes fewer nodes.
-  void AddByDomain(size_t pods, int64_t count) {
-    const std::map<int32_t, Domain> domains = DomainsOf(pods);
+  void AddByDomain(size_t pods, int64_t count, const AmountOfGroups& room) {
+    const std::map<int32_t, Domain> domains = DomainsOf(pods, count, room);
     int64_t lowest = std::numeric_limits<int64_t>::max();
     for (const auto& [domain, of] : domains) lowest = std::min(lowest, of.place.lowest);
     const bool lowest_grows =

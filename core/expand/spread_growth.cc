@@ -1,6 +1,7 @@
 #include "core/expand/spread_growth.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <numeric>
@@ -14,13 +15,20 @@ constexpr int64_t kMostLevels = 16;
 
 int64_t NodesFor(int64_t pods, int64_t per_node) { return (pods + per_node - 1) / per_node; }
 
+bool WithinLimits(const std::vector<GrowingDomain>& domains, const std::vector<int64_t>& add) {
+  for (size_t i = 0; i < domains.size(); ++i) {
+    if (add[i] > domains[i].most) return false;
+  }
+  return true;
+}
+
 // Fills every domain to `level`, and the rest of `count` into as few nodes as possible.
 class Filling {
  public:
   Filling(const std::vector<GrowingDomain>& domains, int64_t level, int64_t skew, int64_t count)
       : domains_(domains), left_(count), add_(domains.size(), 0) {
     for (size_t i = 0; i < domains.size(); ++i) {
-      most_.push_back(std::max<int64_t>(0, level + skew - domains[i].pods));
+      most_.push_back(std::clamp<int64_t>(level + skew - domains[i].pods, 0, domains[i].most));
       Add(i, std::max<int64_t>(0, level - domains[i].pods));
     }
   }
@@ -36,7 +44,7 @@ class Filling {
       const int64_t may_add = MayAdd(*best);
       Add(*best, may_add >= per_node ? may_add / per_node * per_node : may_add);
     }
-    if (left_ < 0) return std::nullopt;
+    if (left_ < 0 || !WithinLimits(domains_, add_)) return std::nullopt;
     return std::move(add_);
   }
 
@@ -97,12 +105,13 @@ std::vector<int64_t> ShareOverDomains(const std::vector<GrowingDomain>& domains,
     highest_level = std::min(highest_level, domains[i].pods + balanced[i]);
   }
   const int64_t last = std::max(lowest, highest_level - std::min(skew, kMostLevels));
-  double least = CostOfNodes(domains, balanced);
+  double least = WithinLimits(domains, balanced) ? CostOfNodes(domains, balanced)
+                                                 : std::numeric_limits<double>::infinity();
   for (int64_t level = highest_level; level >= last; --level) {
     const std::optional<std::vector<int64_t>> add = Filling(domains, level, skew, count).Run();
     if (!add.has_value()) continue;
     const double usd = CostOfNodes(domains, *add);
-    if (usd >= least * (1 - 1e-9)) continue;
+    if (std::isfinite(least) && usd >= least * (1 - 1e-9)) continue;
     least = usd;
     balanced = *add;
   }

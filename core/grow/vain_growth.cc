@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
@@ -161,6 +162,10 @@ void FillInPendingKeys(LoopProblem* problem) {
 
 PurchaseKey ForSlack(const NodeGroup& group) { return {.group = FleetKey(group.name)}; }
 
+bool IsForSlack(const std::pair<const PurchaseKey, Purchase>& entry) {
+  return entry.first == PurchaseKey{.group = entry.first.group};
+}
+
 // Returns what is remembered of growth for slack, by group, and adds what is blocked to `vain`.
 StrongVector<GroupIndex, SlackGrowth> SlackGrowthOf(int64_t now_ms, const LoopProblem& problem,
                                                     PurchaseJudge* judge, LoopMemory* memory,
@@ -221,7 +226,8 @@ std::vector<VainGrowth> HoldVainGrowth(const BackOffOptions& back_off, int64_t n
   problem->pending_keys.clear();
   problem->slack_growth.clear();
   std::vector<VainGrowth> all;
-  if (memory->purchases.empty()) return all;
+  const bool for_slack = problem->decisions.slack && absl::c_any_of(memory->purchases, IsForSlack);
+  if (memory->purchases.empty() || (problem->pending.empty() && !for_slack)) return all;
   FillInPendingKeys(problem);
   PendingKeys keys(*problem);
   PendingByKey pods_of;
@@ -231,7 +237,7 @@ std::vector<VainGrowth> HoldVainGrowth(const BackOffOptions& back_off, int64_t n
   }
   const WorkPhase phase(budget, kForJudgements);
   PurchaseJudge judge(back_off, now_ms, *problem, snapshot, budget);
-  if (problem->decisions.slack) problem->slack_growth = SlackGrowthOf(now_ms, *problem, &judge, memory, &all);
+  if (for_slack) problem->slack_growth = SlackGrowthOf(now_ms, *problem, &judge, memory, &all);
   ForEachAsked(problem->groups, pods_of, memory,
                [&](GroupIndex group, const std::vector<size_t>& pods, Purchase* purchase) {
                  return !judge.HasHelped(group, pods.front(), purchase);

@@ -124,17 +124,6 @@ class KeyMaker {
   const int64_t now_ms_;
 };
 
-// Returns the only group of a pool; nullptr: there is none, or several.
-std::vector<Slot>* OnlyBaseOf(absl::string_view pool, std::map<BaseKey, std::vector<Slot>>* bases) {
-  std::vector<Slot>* only = nullptr;
-  for (auto& [key, nodes] : *bases) {
-    if (key.all.front() != pool) continue;
-    if (only != nullptr) return nullptr;
-    only = &nodes;
-  }
-  return only;
-}
-
 // Divides nodes by what tells groups apart whatever pods there are.
 std::map<BaseKey, std::vector<Slot>> DivideByBase(const KeyMaker& keys, const std::vector<Slot>& machines) {
   std::vector<std::string> gpus_of;  // by position in `machines`
@@ -148,20 +137,30 @@ std::map<BaseKey, std::vector<Slot>> DivideByBase(const KeyMaker& keys, const st
         gpus_of[i].empty() ? any_young && !keys.IsYoung(slot) : keys.HasDevices(slot, gpus_of[i]);
     if (says_all) gpus[keys.KeyOf(slot, keys.GpuTypeOf(slot))].insert(gpus_of[i]);
   }
-  std::map<BaseKey, std::vector<Slot>> bases;
-  std::vector<Slot> unlabelled;
-  for (size_t i = 0; i < machines.size(); ++i) {
+  const auto key_of = [&](size_t i) {
     const Slot slot = machines[i];
-    std::string own = std::move(gpus_of[i]);
+    std::string own = gpus_of[i];
     if (any_gpus && (!own.empty() || keys.IsYoung(slot)) && !keys.HasDevices(slot, own)) {
       const auto alike = gpus.find(keys.KeyOf(slot, own));
       if (alike != gpus.end() && alike->second.size() == 1) own = *alike->second.begin();
     }
-    (keys.AwaitsItsLabels(slot) ? unlabelled : bases[keys.KeyOf(slot, own)]).push_back(slot);
+    return keys.KeyOf(slot, own);
+  };
+  std::map<absl::string_view, std::optional<BaseKey>> key_of_pool;  // nullopt: its nodes have several
+  if (absl::c_any_of(machines, [&](Slot slot) { return keys.AwaitsItsLabels(slot); })) {
+    for (size_t i = 0; i < machines.size(); ++i) {
+      if (keys.AwaitsItsLabels(machines[i])) continue;
+      const BaseKey key = key_of(i);
+      const auto [pool, is_first] = key_of_pool.try_emplace(keys.PoolOf(machines[i]), key);
+      if (!is_first && pool->second != key) pool->second.reset();
+    }
   }
-  for (const Slot slot : unlabelled) {
-    std::vector<Slot>* const pool = OnlyBaseOf(keys.PoolOf(slot), &bases);
-    (pool != nullptr ? *pool : bases[keys.KeyOf(slot, keys.GpusOf(slot))]).push_back(slot);
+  std::map<BaseKey, std::vector<Slot>> bases;
+  for (size_t i = 0; i < machines.size(); ++i) {
+    const auto pool = key_of_pool.find(keys.PoolOf(machines[i]));
+    const bool joins =
+        pool != key_of_pool.end() && pool->second.has_value() && keys.AwaitsItsLabels(machines[i]);
+    bases[joins ? *pool->second : key_of(i)].push_back(machines[i]);
   }
   return bases;
 }
@@ -252,6 +251,20 @@ std::string TextOfMost(const std::vector<Slot>& nodes, const TextOf& text_of) {
   return "";
 }
 
+std::vector<Slot> MachinesOf(const ClusterState& cluster) {
+  std::vector<Slot> machines;
+  for (int32_t i = 0; i < cluster.slot_end(); ++i) {
+    const Slot slot{i};
+    if (cluster.Occupied(slot) && cluster.traits(slot).kind == NodeKind::kMachine) machines.push_back(slot);
+  }
+  return machines;
+}
+
+std::string CloudOfMost(const ClusterState& cluster, const std::vector<Slot>& nodes) {
+  return TextOfMost(
+      nodes, [&](Slot slot) { return std::string(CloudOfProviderId(cluster.traits(slot).provider_id)); });
+}
+
 // Returns the capacity type of more than half of the nodes. Labels of several conventions may say it, none of
 // them on most nodes.
 CapacityType CapacityTypeOfMost(const ClusterState& cluster, const std::vector<Slot>& nodes) {
@@ -266,11 +279,7 @@ CapacityType CapacityTypeOfMost(const ClusterState& cluster, const std::vector<S
 }  // namespace
 
 DerivedGroups DeriveGroups(const ClusterState& cluster, const StartupTaints& startup_taints, int64_t now_s) {
-  std::vector<Slot> machines;
-  for (int32_t i = 0; i < cluster.slot_end(); ++i) {
-    const Slot slot{i};
-    if (cluster.Occupied(slot) && cluster.traits(slot).kind == NodeKind::kMachine) machines.push_back(slot);
-  }
+  std::vector<Slot> machines = MachinesOf(cluster);
   std::sort(machines.begin(), machines.end(),
             [&](Slot a, Slot b) { return cluster.name(a) < cluster.name(b); });
   DerivedGroups derived;
@@ -301,29 +310,14 @@ PriceFacts PriceFactsOf(const ClusterState& cluster, const GroupNodes& group,
   PriceFacts facts;
   facts.stated_price = TextOfMost(examples, [&](Slot slot) { return cluster.traits(slot).stated_price; });
   facts.capacity_type = CapacityTypeOfMost(cluster, examples);
-  facts.cloud = TextOfMost(
-      examples, [&](Slot slot) { return std::string(CloudOfProviderId(cluster.traits(slot).provider_id)); });
+  facts.cloud = CloudOfMost(cluster, examples);
   facts.region = TextOfMost(examples, [&](Slot slot) { return std::string(RegionOf(labels(slot))); });
   facts.operating_system =
       TextOfMost(examples, [&](Slot slot) { return std::string(OperatingSystemOf(labels(slot))); });
   return facts;
 }
 
-std::string CloudOfCluster(const ClusterState& cluster) {
-  std::map<absl::string_view, size_t> counts;
-  size_t machines = 0;
-  for (int32_t i = 0; i < cluster.slot_end(); ++i) {
-    const Slot slot{i};
-    if (!cluster.Occupied(slot) || cluster.traits(slot).kind != NodeKind::kMachine) continue;
-    ++machines;
-    const absl::string_view cloud = CloudOfProviderId(cluster.traits(slot).provider_id);
-    if (!cloud.empty()) ++counts[cloud];
-  }
-  for (const auto& [cloud, nodes] : counts) {
-    if (2 * nodes > machines) return std::string(cloud);
-  }
-  return "";
-}
+std::string CloudOfCluster(const ClusterState& cluster) { return CloudOfMost(cluster, MachinesOf(cluster)); }
 
 NodeToCome NewNodeOf(const ClusterState& cluster, const GroupNodes& group,
                      const StartupTaints& startup_taints) {

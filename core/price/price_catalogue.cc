@@ -374,6 +374,7 @@ absl::StatusOr<PriceCatalogue> ParsePriceCatalogue(absl::string_view name, absl:
   }
   if (reader == nullptr) return Refused("is empty: it has no header");
   constexpr absl::string_view kKnownClouds[] = {"aws", "azure", "gce"};
+  absl::AsciiStrToLower(&catalogue.provider);
   if (!absl::c_linear_search(kKnownClouds, catalogue.provider)) catalogue.provider.clear();
   Complete(&catalogue);
   return catalogue;

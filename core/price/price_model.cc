@@ -174,11 +174,12 @@ class Pricing {
       Remark(PriceRemark::kNoInstanceType);
       return false;
     }
+    const std::string type = absl::AsciiStrToLower(node_.instance_type);
     const PriceCatalogue* best = nullptr;
     Regional best_at;
     for (const auto& catalogue : model_.catalogues) {
       if (!MayPrice(*catalogue)) continue;
-      const InstancePrice* const found = Find(catalogue->types, absl::AsciiStrToLower(node_.instance_type));
+      const InstancePrice* const found = Find(catalogue->types, type);
       const Regional at = found == nullptr ? Regional() : InRegion(*catalogue, *found);
       if (at.price == nullptr || (best != nullptr && Fitness(at) <= Fitness(best_at))) continue;
       best = catalogue.get();

@@ -83,7 +83,6 @@ absl::StatusOr<v1::PlanSlackResponse> AnswerPlanSlack(const v1::PlanSlackRequest
   if (absl::Status status = DeriveModels(request.groups(), view.cluster(), &decoded->problem); !status.ok()) {
     return status;
   }
-  CompleteClouds(view.cluster(), &decoded->problem.groups);
   if (view.cluster().node_count() == 0 && !decoded->groups_known) {
     return absl::FailedPreconditionError("the cluster has no nodes, and no node groups are named");
   }

@@ -48,6 +48,12 @@ TEST(ShareOverDomains, ADearDomainGetsAsLittleAsTheSkewPermits) {
   EXPECT_THAT(Share({{0, 4, 10}, {0, 4, 1}}, 4, 12), ElementsAre(4, 8));
 }
 
+TEST(ShareOverDomains, KeepsToWhatADomainMayTake) {
+  // 4, 2 and 2 would cost least, but the first domain has room for two pods, and then for none.
+  EXPECT_THAT(Share({{0, 2, 1, 2}, {0, 2, 1}, {0, 2, 1}}, 2, 8), ElementsAre(2, 4, 2));
+  EXPECT_THAT(Share({{0, 2, 1, 0}, {0, 2, 1}, {0, 2, 1}}, 4, 8), ElementsAre(0, 4, 4));
+}
+
 // Returns the least cost of all ways, tried one by one.
 double LeastCost(const std::vector<GrowingDomain>& domains, int64_t skew, int64_t count) {
   double least = std::numeric_limits<double>::infinity();

@@ -332,6 +332,25 @@ TEST_F(DerivedGroupsTest, AYoungNodeIsOfTheGroupWhoseGpusItMayGet) {
   }
 }
 
+// A cloud labels its nodes when it takes this taint off. Which of them is first by name decides nothing.
+TEST_F(DerivedGroupsTest, AYoungNodeWithoutLabelsIsOfTheOnlyGroupOfItsPool) {
+  constexpr char kPool[] = "eks.amazonaws.com/nodegroup";
+  const auto add_young = [&](const std::string& name, const std::string& pool, int64_t milli_cpu) {
+    FitNode node = Node(name, {{kPool, pool}});
+    node.allocatable = {{"cpu", milli_cpu}, {"memory", 15 * kGiB}, {"pods", 58}};
+    node.taints = {{"node.cloudprovider.kubernetes.io/uninitialized", "true", "NoSchedule"}};
+    node.traits.created_s = kNowS - 60;
+    cluster_.Add(node);
+  };
+  Add("b", {{kPool, "one"}, {kType, "m5.xlarge"}});
+  add_young("a", "one", 7'900);
+  add_young("c", "two", 3'900);
+  add_young("d", "two", 7'900);
+  const auto groups = Groups();
+  EXPECT_THAT(groups, SizeIs(3)) << "nobody knows the group of those of pool two";
+  EXPECT_THAT(groups.at("one/m5.xlarge"), ElementsAre("a", "b"));
+}
+
 TEST_F(DerivedGroupsTest, ANewNodeHasWhatMostShare) {
   Add("a", {{kType, "m"}, {"team", "x"}, {"image", "1"}}, {{"odd", "", "NoSchedule"}});
   Add("b", {{kType, "m"}, {"image", "2"}});
