@@ -65,18 +65,54 @@ ResourceAmounts CorrectedAmounts(const ResourceAmounts& stated, const ResourceAm
   return amounts;
 }
 
-// Returns whether it is known what a node offers, and it has all devices of the group.
-bool OffersAll(const ClusterState& cluster, const GroupNodes& group, Slot slot) {
-  return !cluster.node_shape(slot).allocatable.empty() && !absl::c_binary_search(group.lacking, slot);
+bool LeavesByTaints(const NodeShape& shape, const StartupTaints& names) {
+  return absl::c_any_of(shape.taints, [&](const Taint& taint) {
+    return KindOfTaint(taint, names) == TaintKind::kLeaving && taint.Repels();
+  });
 }
 
+// The states of nodes. What their shapes say of them is worked out once: many nodes share a shape.
+class NodeStates {
+ public:
+  NodeStates(const ClusterState& cluster, const StartupTaints& names) : cluster_(cluster), names_(names) {}
+
+  bool IsLeaving(Slot slot) { return cluster_.traits(slot).deleted_s.has_value() || ByShapeOf(slot).leaving; }
+  // Returns whether it is known what the node offers, and it would be healthy without its cordon.
+  bool HasStarted(Slot slot) {
+    const NodeTraits& traits = cluster_.traits(slot);
+    return traits.ready && !traits.deleted_s.has_value() && ByShapeOf(slot).started;
+  }
+  bool IsHealthy(Slot slot) { return HasStarted(slot) && !ByShapeOf(slot).cordoned; }
+
+ private:
+  struct OfShape {
+    bool leaving = false;
+    bool started = false;
+    bool cordoned = false;
+  };
+  const OfShape& ByShapeOf(Slot slot) {
+    const auto [found, is_new] = by_shape_.try_emplace(cluster_.shape_number(slot));
+    OfShape& of = found->second;
+    if (!is_new) return of;
+    const NodeShape& shape = cluster_.node_shape(slot);
+    of.leaving = LeavesByTaints(shape, names_);
+    of.started = !of.leaving && !shape.allocatable.empty() && !HasTaintOf(TaintKind::kStartup, shape, names_);
+    of.cordoned = shape.unschedulable;
+    return of;
+  }
+
+  const ClusterState& cluster_;
+  const StartupTaints& names_;
+  absl::flat_hash_map<int32_t, OfShape> by_shape_;
+};
+
 // Returns whether nodes offer amounts of one machine: kubelets reserve less than a quarter.
-bool AreOfOneSize(const ClusterState& cluster, std::span<const Slot> nodes) {
+bool AreOfOneSize(std::span<const Alike> nodes) {
   for (const ResourceId resource : {kCpu, kMemory}) {
     int64_t least = std::numeric_limits<int64_t>::max();
     int64_t most = 0;
-    for (const Slot slot : nodes) {
-      const int64_t amount = cluster.node_shape(slot).allocatable.Get(resource);
+    for (const Alike& of : nodes) {
+      const int64_t amount = of.shape->allocatable.Get(resource);
       least = std::min(least, amount);
       most = std::max(most, amount);
     }
@@ -115,15 +151,11 @@ void KeepNodesOfOneType(const ClusterState& cluster, absl::string_view stated, s
 }
 
 // Returns the nodes that would be healthy without their cordon. `healthy` are among them.
-std::vector<Slot> StartedNodes(const ClusterState& cluster, const GroupNodes& group,
-                               const StartupTaints& names) {
+std::vector<Slot> StartedNodes(const GroupNodes& group, NodeStates* states) {
   std::vector<Slot> started;
-  for (const Slot slot : group.nodes) {
-    if (cluster.traits(slot).ready && OffersAll(cluster, group, slot) && !IsLeaving(cluster, slot, names) &&
-        !HasTaintOf(TaintKind::kStartup, cluster.node_shape(slot), names)) {
-      started.push_back(slot);
-    }
-  }
+  absl::c_copy_if(group.nodes, std::back_inserter(started), [&](Slot slot) {
+    return states->HasStarted(slot) && !absl::c_binary_search(group.lacking, slot);
+  });
   return started;
 }
 
@@ -142,9 +174,11 @@ std::vector<std::string> SharedBy(std::span<const Alike> alike, ValuesOf values_
   return shared;
 }
 
-// Returns what a CSINode says, in an order that does not depend on its own.
-std::vector<std::tuple<std::string, bool, int32_t>> ContentOf(const CsiNode* csi_node) {
-  std::vector<std::tuple<std::string, bool, int32_t>> content;
+// What a CSINode says, in an order that does not depend on its own.
+using CsiContent = std::vector<std::tuple<std::string, bool, int32_t>>;
+
+CsiContent ContentOf(const CsiNode* csi_node) {
+  CsiContent content;
   if (csi_node == nullptr) return content;
   for (const CsiNode::Driver& driver : csi_node->drivers) {
     content.emplace_back(driver.name, driver.count.has_value(), driver.count.value_or(0));
@@ -154,6 +188,14 @@ std::vector<std::tuple<std::string, bool, int32_t>> ContentOf(const CsiNode* csi
   return content;
 }
 
+// Returns whether both are written alike. One that is missing is like no other.
+bool AreAlike(const CsiNode* a, const CsiNode* b) {
+  return a != nullptr && b != nullptr && a->migrated_plugins == b->migrated_plugins &&
+         absl::c_equal(a->drivers, b->drivers, [](const CsiNode::Driver& c, const CsiNode::Driver& d) {
+           return c.name == d.name && c.count == d.count;
+         });
+}
+
 // The first node by name of those whose CSINode is that of most, among those that have a driver. Among
 // equally frequent ones that of the lowest limits is first.
 std::string TypicalCsiNode(const ClusterState& cluster, std::span<const Slot> nodes) {
@@ -161,25 +203,29 @@ std::string TypicalCsiNode(const ClusterState& cluster, std::span<const Slot> no
     int64_t nodes = 0;
     absl::string_view first;
   };
-  absl::btree_map<std::vector<std::tuple<std::string, bool, int32_t>>, Found> found;
+  absl::btree_map<CsiContent, Found> found;
+  const bool any = !cluster.objects().of(ObjectKind::kCsiNode).empty();
+  const CsiNode* former = nullptr;
+  Found* of = nullptr;  // that of `former`
   for (const Slot slot : nodes) {
     const absl::string_view name = cluster.name(slot);
-    Found& of = found[ContentOf(cluster.objects().FindCsiNode(name))];
-    if (of.nodes++ == 0 || name < of.first) of.first = name;
+    const CsiNode* const csi_node = any ? cluster.objects().FindCsiNode(name) : nullptr;
+    if (of == nullptr || (any && !AreAlike(csi_node, former))) of = &found[ContentOf(csi_node)];
+    former = csi_node;
+    if (of->nodes++ == 0 || name < of->first) of->first = name;
   }
   // The drivers of a young node have yet to register.
-  if (found.size() > 1) found.erase(decltype(found)::key_type());
+  if (found.size() > 1) found.erase(CsiContent());
   const auto most = absl::c_max_element(
       found, [](const auto& a, const auto& b) { return a.second.nodes < b.second.nodes; });
   return std::string(most->second.first);
 }
 
 // Returns the nodes of the group that do not leave; all where each does.
-std::vector<Slot> StayingNodes(const ClusterState& cluster, const GroupNodes& group,
-                               const StartupTaints& names) {
+std::vector<Slot> StayingNodes(const GroupNodes& group, NodeStates* states) {
   std::vector<Slot> staying;
   absl::c_copy_if(group.nodes, std::back_inserter(staying),
-                  [&](Slot slot) { return !IsLeaving(cluster, slot, names); });
+                  [&](Slot slot) { return !states->IsLeaving(slot); });
   if (staying.empty()) staying.assign(group.nodes.begin(), group.nodes.end());
   return staying;
 }
@@ -280,27 +326,18 @@ ResourceAmounts SharedAmounts(std::span<const NodeAmounts> nodes, const Resource
 }
 
 bool IsLeaving(const ClusterState& cluster, Slot slot, const StartupTaints& names) {
-  return cluster.traits(slot).deleted_s.has_value() ||
-         absl::c_any_of(cluster.node_shape(slot).taints, [&](const Taint& taint) {
-           return KindOfTaint(taint, names) == TaintKind::kLeaving && taint.Repels();
-         });
-}
-
-bool IsHealthyNode(const ClusterState& cluster, Slot slot, const StartupTaints& names) {
-  const NodeShape& shape = cluster.node_shape(slot);
-  // The soft taint of a node that is not needed says nothing against it.
-  return cluster.traits(slot).ready && !shape.unschedulable && !IsLeaving(cluster, slot, names) &&
-         !HasTaintOf(TaintKind::kStartup, shape, names);
+  return cluster.traits(slot).deleted_s.has_value() || LeavesByTaints(cluster.node_shape(slot), names);
 }
 
 ExampleNodes ExamplesOf(const ClusterState& cluster, const GroupNodes& group, const StartupTaints& names) {
   ExampleNodes examples;
+  NodeStates states(cluster, names);
   absl::c_copy_if(group.nodes, std::back_inserter(examples.nodes), [&](Slot slot) {
-    return OffersAll(cluster, group, slot) && IsHealthyNode(cluster, slot, names);
+    return states.IsHealthy(slot) && !absl::c_binary_search(group.lacking, slot);
   });
   examples.healthy = !examples.nodes.empty();
   if (!examples.healthy) examples.nodes.assign(group.nodes.begin(), group.nodes.end());
-  if (!AreOfOneSize(cluster, examples.nodes)) {
+  if (!AreOfOneSize(ByShape(cluster, examples.nodes))) {
     KeepNodesOfOneType(cluster, group.stated == nullptr ? "" : MachineTypeOf(group.stated->labels),
                        &examples.nodes);
   }
@@ -313,10 +350,11 @@ std::optional<NodeModel> ModelOfNewNode(const ClusterState& cluster, const Group
   const auto [nodes, healthy] = ExamplesOf(cluster, group, startup_taints);
   const std::vector<Alike> alike = ByShape(cluster, nodes);
   const ResourceAmounts shown = SharedAmounts(AllocatableOf(alike), cluster.resource_names());
+  NodeStates states(cluster, startup_taints);
   NodeModel model;
   NodeShape& shape = model.shape;
   if (group.stated == nullptr) {
-    std::vector<Slot> started = StartedNodes(cluster, group, startup_taints);
+    std::vector<Slot> started = StartedNodes(group, &states);
     if (!healthy || started.empty()) started = nodes;
     const bool single = nodes.size() == 1 && started.size() == 1;
     model.source = single ? ModelSource::kSingle : ModelSource::kShared;
@@ -328,8 +366,8 @@ std::optional<NodeModel> ModelOfNewNode(const ClusterState& cluster, const Group
     shape.allocatable = CorrectedAmounts(group.stated->allocatable, shown, healthy, names);
   }
   AddCloudLabels(alike, &shape.labels);
-  AddZoneLabels(ByShape(cluster, StayingNodes(cluster, group, startup_taints)), group.stated != nullptr,
-                &shape.labels, &model.zones);
+  AddZoneLabels(ByShape(cluster, StayingNodes(group, &states)), group.stated != nullptr, &shape.labels,
+                &model.zones);
   model.nodes = static_cast<int64_t>(nodes.size());
   if (shape.declared_features.empty()) {
     shape.declared_features = SharedBy(alike, [](const NodeShape& of) { return of.declared_features; });

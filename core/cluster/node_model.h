@@ -51,10 +51,6 @@ inline constexpr char kOneOfSeveral[] = "one-of-several";
 // Returns whether a node is to go: it is being deleted, or a taint that repels pods says so.
 bool IsLeaving(const ClusterState& cluster, Slot slot, const StartupTaints& startup_taints);
 
-// Returns whether a node is as those of its group are meant to be: ready and schedulable, without a taint of
-// a node that starts or is to go.
-bool IsHealthyNode(const ClusterState& cluster, Slot slot, const StartupTaints& startup_taints);
-
 // The amounts of nodes that have the same.
 struct NodeAmounts {
   const ResourceAmounts* amounts;
@@ -74,10 +70,10 @@ struct GroupNodes {
   std::span<const Slot> lacking;
 };
 
-// The nodes of a group that show what a new one will be: the healthy ones that have all devices, and of which
-// it is known what they offer; where there is none, all of them. Where they are of several sizes, those of
-// one type of machine: of the template's, else of the most frequent type, the smallest of equally frequent
-// ones.
+// The nodes of a group that show what a new one will be: the healthy ones (ready and schedulable, without a
+// taint of a node that starts or is to go) that have all devices, and of which it is known what they offer;
+// where there is none, all of them. Where they are of several sizes, those of one type of machine: of the
+// template's, else of the most frequent type, the smallest of equally frequent ones.
 struct ExampleNodes {
   std::vector<Slot> nodes;  // in the order of GroupNodes::nodes
   bool healthy = false;     // each of them is, and there is one

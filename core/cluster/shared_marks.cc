@@ -126,12 +126,11 @@ absl::btree_set<SharedTaint> SharedTaints(std::span<const Alike> alike, const St
 }  // namespace
 
 std::vector<Alike> ByShape(const ClusterState& cluster, std::span<const Slot> nodes) {
-  absl::flat_hash_map<uint64_t, size_t> known;
+  absl::flat_hash_map<int32_t, size_t> known;
   std::vector<Alike> alike;
   for (const Slot slot : nodes) {
-    const NodeShape& shape = cluster.node_shape(slot);
-    const auto [at, is_new] = known.try_emplace(shape.fingerprint, alike.size());
-    if (is_new) alike.push_back({&shape, 0});
+    const auto [at, is_new] = known.try_emplace(cluster.shape_number(slot), alike.size());
+    if (is_new) alike.push_back({&cluster.node_shape(slot), 0});
     ++alike[at->second].nodes;
   }
   return alike;

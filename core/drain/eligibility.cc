@@ -111,7 +111,9 @@ absl::string_view WhyNoDestination(const ClusterState& state, Slot slot) {
 
 bool IsBeingDeleted(const ClusterState& state, Slot slot, int64_t now_s) {
   if (state.traits(slot).deleted_s.has_value()) return true;
-  if (absl::c_any_of(state.node_shape(slot).taints, SaysBeingDeleted)) return true;
+  const std::vector<Taint>& taints = state.node_shape(slot).taints;
+  if (taints.empty()) return false;
+  if (absl::c_any_of(taints, SaysBeingDeleted)) return true;
   const std::optional<int64_t> since_s = TaintTime(state, slot, kToBeDeletedTaint);
   return since_s.has_value() && *since_s > now_s - kDeletionTaintAgeS;
 }

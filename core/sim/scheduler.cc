@@ -230,15 +230,23 @@ void Scheduler::PlaceAllOf(SimWorkloadIndex workload) {
   }
 }
 
-// Returns the score of kube-scheduler's LeastAllocated, finer, with TaintToleration; MostAllocated is its
-// opposite.
-int64_t Scheduler::RequestScore(const SimWorkload& workload, NodeIndex node) const {
-  const NodeAmount& cpu = snapshot_->amount(node, kCpu);
-  const NodeAmount& memory = snapshot_->amount(node, kMemory);
+// Returns the score of kube-scheduler's LeastAllocated, finer; MostAllocated is its opposite.
+int64_t Scheduler::AllocatedScore(const SimWorkload& workload, NodeIndex node) const {
+  const std::span<const NodeAmount> amounts = snapshot_->amounts(node);
+  const NodeAmount& cpu = amounts[static_cast<size_t>(kCpu)];
+  const NodeAmount& memory = amounts[static_cast<size_t>(kMemory)];
   const int64_t left = ShareLeft(cpu.free - workload.request.cpu, cpu.allocatable) +
                        ShareLeft(memory.free - workload.request.memory, memory.allocatable);
-  const int64_t spared = world_.node(node_at_[node]).soft_tainted_s >= 0 ? kLostBySoftTaint : 0;
-  return (score_ == SimScore::kMostAllocated ? -left : left) - spared;
+  return score_ == SimScore::kMostAllocated ? -left : left;
+}
+
+// Returns the above with TaintToleration.
+int64_t Scheduler::RequestScore(const SimWorkload& workload, NodeIndex node) const {
+  return AllocatedScore(workload, node) - LostByTaint(node);
+}
+
+int64_t Scheduler::LostByTaint(NodeIndex node) const {
+  return world_.node(node_at_[node]).soft_tainted_s >= 0 ? kLostBySoftTaint : 0;
 }
 
 // Returns the share that limits leave of the node, below 0 if they exceed it.
@@ -325,7 +333,9 @@ NodeIndex Scheduler::BestByRequests(const SimWorkload& workload, NodeIndex first
   for (int32_t i = static_cast<int32_t>(first) + 1; i < snapshot_->node_end(); ++i) {
     const NodeIndex node{i};
     if (!snapshot_->Placeable(node)) continue;
-    const int64_t score = RequestScore(workload, node);
+    const int64_t most = AllocatedScore(workload, node);
+    if (most <= best_score) continue;
+    const int64_t score = most - LostByTaint(node);
     if (score <= best_score || !fit->Fits(node)) continue;
     best = node;
     best_score = score;

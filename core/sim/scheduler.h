@@ -53,7 +53,9 @@ class Scheduler : public SimObserver {
   std::optional<NodeIndex> MakeRoom(SimWorkloadIndex workload);
   NodeIndex BestByRequests(const SimWorkload& workload, NodeIndex first, PodFit* fit) const;
   NodeIndex BestByLimits(const SimWorkload& workload);
+  int64_t AllocatedScore(const SimWorkload& workload, NodeIndex node) const;
   int64_t RequestScore(const SimWorkload& workload, NodeIndex node) const;
+  int64_t LostByTaint(NodeIndex node) const;
   int64_t LimitShare(const SimWorkload& workload, NodeIndex node) const;
   void FindHourShares(SimWorkloadIndex workload);
 
