@@ -90,20 +90,26 @@ class NodeStates {
     bool started = false;
     bool cordoned = false;
   };
-  const OfShape& ByShapeOf(Slot slot) {
-    const auto [found, is_new] = by_shape_.try_emplace(cluster_.shape_number(slot));
-    OfShape& of = found->second;
-    if (!is_new) return of;
-    const NodeShape& shape = cluster_.node_shape(slot);
-    of.leaving = LeavesByTaints(shape, names_);
-    of.started = !of.leaving && !shape.allocatable.empty() && !HasTaintOf(TaintKind::kStartup, shape, names_);
-    of.cordoned = shape.unschedulable;
-    return of;
+  OfShape ByShapeOf(Slot slot) {
+    const int32_t number = cluster_.shape_number(slot);
+    if (number == last_) return of_last_;
+    last_ = number;
+    const auto [found, is_new] = by_shape_.try_emplace(number);
+    if (is_new) found->second = Judge(cluster_.node_shape(slot));
+    return of_last_ = found->second;
+  }
+  OfShape Judge(const NodeShape& shape) const {
+    const bool leaving = LeavesByTaints(shape, names_);
+    const bool started =
+        !leaving && !shape.allocatable.empty() && !HasTaintOf(TaintKind::kStartup, shape, names_);
+    return {leaving, started, shape.unschedulable};
   }
 
   const ClusterState& cluster_;
   const StartupTaints& names_;
   absl::flat_hash_map<int32_t, OfShape> by_shape_;
+  int32_t last_ = -1;  // the shape that was asked about last
+  OfShape of_last_;
 };
 
 // Returns whether nodes offer amounts of one machine: kubelets reserve less than a quarter.
@@ -174,7 +180,7 @@ std::vector<std::string> SharedBy(std::span<const Alike> alike, ValuesOf values_
   return shared;
 }
 
-// What a CSINode says, in an order that does not depend on its own.
+// The content of a CSINode, in an order that does not depend on its own.
 using CsiContent = std::vector<std::tuple<std::string, bool, int32_t>>;
 
 CsiContent ContentOf(const CsiNode* csi_node) {

@@ -128,10 +128,17 @@ absl::btree_set<SharedTaint> SharedTaints(std::span<const Alike> alike, const St
 std::vector<Alike> ByShape(const ClusterState& cluster, std::span<const Slot> nodes) {
   absl::flat_hash_map<int32_t, size_t> known;
   std::vector<Alike> alike;
+  int32_t last = -1;
+  size_t of_last = 0;
   for (const Slot slot : nodes) {
-    const auto [at, is_new] = known.try_emplace(cluster.shape_number(slot), alike.size());
-    if (is_new) alike.push_back({&cluster.node_shape(slot), 0});
-    ++alike[at->second].nodes;
+    const int32_t shape = cluster.shape_number(slot);
+    if (shape != last) {
+      const auto [at, is_new] = known.try_emplace(shape, alike.size());
+      if (is_new) alike.push_back({&cluster.node_shape(slot), 0});
+      last = shape;
+      of_last = at->second;
+    }
+    ++alike[of_last].nodes;
   }
   return alike;
 }

@@ -135,6 +135,8 @@ struct DrainOptions {
   // Other orders of candidates are tried where the first one may not have found all; never fewer nodes go.
   // False: plain greedy.
   bool improve = true;
+  // Says which node is nearest to taking a pod that keeps its node. Decides nothing.
+  bool tell_nearest = true;
   // The least that the cluster offers; it binds the plan as a whole, and so do the minima of groups.
   ClusterMinimum minimum;
   DeletionOptions deletion;

@@ -189,6 +189,7 @@ void DrainPlanner::Impl::TellRemovals() {
 // Reports for pods without a place the filter of the node that is closest to taking them, in the state that
 // the plan leaves. The bound keeps this below a tenth of the time that a plan for 2,000 nodes may take.
 void DrainPlanner::Impl::TellNearest() {
+  if (!call_->options().tell_nearest) return;
   NearestVerdicts known{.units = kNearestUnits};
   for (DrainKeep& keep : plan_.keep) {
     const bool no_place =

@@ -42,17 +42,22 @@ GroupedNodes::GroupedNodes(const DrainProblem& drain, size_t groups, const Start
       not_started_(drain.not_started),
       startup_taints_(startup_taints),
       nodes_(groups),
-      newest_(groups) {
+      newest_(groups),
+      by_key_(groups) {
   for (const auto [slot, group] : drain.group_of) {
     if (!cluster_.Occupied(slot)) continue;
     nodes_[group].push_back(slot);
-    by_key_.emplace(std::pair(group, KeyOfNode(cluster_, slot)), slot);
   }
 }
 
-std::optional<Slot> GroupedNodes::Find(GroupIndex group, uint64_t key) const {
-  const auto found = by_key_.find(std::pair(group, key));
-  return found == by_key_.end() ? std::nullopt : std::optional(found->second);
+std::optional<Slot> GroupedNodes::Find(GroupIndex group, uint64_t key) {
+  std::optional<NodeByKey>& by_key = by_key_[group];
+  if (!by_key.has_value()) {
+    by_key.emplace();
+    for (const Slot slot : nodes_[group]) by_key->emplace(KeyOfNode(cluster_, slot), slot);
+  }
+  const auto found = by_key->find(key);
+  return found == by_key->end() ? std::nullopt : std::optional(found->second);
 }
 
 std::vector<Slot> GroupedNodes::JoinedSince(GroupIndex group, int64_t asked_ms, size_t most) {
@@ -62,7 +67,7 @@ std::vector<Slot> GroupedNodes::JoinedSince(GroupIndex group, int64_t asked_ms, 
   for (const auto& [minus_created_s, slot] : *newest) {
     // Kubernetes cuts its times to seconds.
     if (-minus_created_s < asked_ms / 1000 || joined.size() == most) break;
-    joined.push_back(slot);
+    if (WillStayAsItIs(slot)) joined.push_back(slot);
   }
   return joined;
 }
@@ -71,7 +76,7 @@ std::vector<GroupedNodes::Aged> GroupedNodes::Newest(GroupIndex group) const {
   std::vector<Aged> newest;
   for (const Slot slot : nodes_[group]) {
     const std::optional<int64_t> created_s = cluster_.traits(slot).created_s;
-    if (created_s.has_value() && WillStayAsItIs(slot)) newest.emplace_back(-*created_s, slot);
+    if (created_s.has_value()) newest.emplace_back(-*created_s, slot);
   }
   std::sort(newest.begin(), newest.end());
   return newest;
@@ -101,7 +106,7 @@ std::vector<Slot> PurchaseJudge::NodesOf(GroupIndex group, const Purchase& purch
   return nodes_.JoinedSince(group, *purchase.asked_ms, kMostJudged);
 }
 
-std::optional<Slot> PurchaseJudge::Compare(GroupIndex group, Purchase* purchase) const {
+std::optional<Slot> PurchaseJudge::Compare(GroupIndex group, Purchase* purchase) {
   const uint64_t model = problem_.model_keys[group];
   const std::optional<Slot> node = nodes_.Find(group, purchase->node);
   const bool has_changed = (model != purchase->model_asked && model != purchase->model_judged) ||

@@ -25,7 +25,7 @@ class GroupedNodes {
   GroupedNodes(const DrainProblem& drain, size_t groups, const StartupTaints& startup_taints);
 
   // Returns the node of the group with this KeyOfNode().
-  std::optional<Slot> Find(GroupIndex group, uint64_t key) const;
+  std::optional<Slot> Find(GroupIndex group, uint64_t key);
   // Returns the nodes of the group that have joined since then and are in a state that lasts, the newest
   // first, at most `most`.
   std::vector<Slot> JoinedSince(GroupIndex group, int64_t asked_ms, size_t most);
@@ -33,6 +33,7 @@ class GroupedNodes {
  private:
   // A node, and the negative time of its creation, in seconds.
   using Aged = std::pair<int64_t, Slot>;
+  using NodeByKey = absl::flat_hash_map<uint64_t, Slot>;
   std::vector<Aged> Newest(GroupIndex group) const;
   // Returns whether the next node will be like this one: it is healthy, or keeps its startup taint. A node
   // that is not ready may be broken since.
@@ -43,7 +44,7 @@ class GroupedNodes {
   const StartupTaints& startup_taints_;
   StrongVector<GroupIndex, std::vector<Slot>> nodes_;
   StrongVector<GroupIndex, std::optional<std::vector<Aged>>> newest_;
-  absl::flat_hash_map<std::pair<GroupIndex, uint64_t>, Slot> by_key_;
+  StrongVector<GroupIndex, std::optional<NodeByKey>> by_key_;
 };
 
 // Notes that such a node came and did not help, and until when the group does not grow again. Fills in all of
@@ -71,7 +72,7 @@ class PurchaseJudge {
   // Ends the period of a purchase where the model or the node has changed. A node that is gone is no change:
   // it was removed since it did not help, and the model is again as it was before the node came. Returns the
   // node.
-  std::optional<Slot> Compare(GroupIndex group, Purchase* purchase) const;
+  std::optional<Slot> Compare(GroupIndex group, Purchase* purchase);
 
   // Returns the newest nodes that have come since the group was asked to grow, at most eight.
   std::vector<Slot> NodesOf(GroupIndex group, const Purchase& purchase);

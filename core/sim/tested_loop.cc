@@ -63,6 +63,7 @@ void TestedLoop::SetUp(const ShapesOf& shapes) {
                         .replace = settings.replace && settings.scale_down,
                         .downscale_order = settings.downscale_order && settings.scale_down};
   static_cast<ReplacementPolicy&>(problem_.replacement) = settings.replacement;
+  problem_.scale_down.tell_nearest = false;  // a simulation tells no reasons
   problem_.scale_down.fit.load_line = SimLoadLine(scenario);
   problem_.scale_down.fit.most_allocated = settings.score == SimScore::kMostAllocated;
   problem_.slack.rate = kWholeRate / 100 * settings.slack_percent;
