@@ -297,7 +297,7 @@ std::optional<DrainTrial::Near> DrainTrial::NearestOf(NodeIndex node, Standing s
   for (int32_t i = 0; i < snapshot_.node_end(); ++i) {
     const NodeIndex other{i};
     if (other == node || !snapshot_.Contains(other) || standing_of(other) != standing) continue;
-    Verdict verdict = fit->Judge(other);
+    Verdict verdict = fit->Judge(other, nearest.has_value() ? nearest->verdict.filter : FilterName::kNone);
     if (verdict.judgement == Judgement::kFits) return Near{other, std::move(verdict)};
     if (!nearest.has_value() || verdict.filter > nearest->verdict.filter)
       nearest = Near{other, std::move(verdict)};

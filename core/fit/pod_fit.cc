@@ -120,7 +120,7 @@ bool PodFit::WaivesOccupied() const {
                      [](const auto& filter) { return filter->WaivesOccupied(); });
 }
 
-Verdict PodFit::Judge(NodeIndex node) {
+Verdict PodFit::Judge(NodeIndex node, FilterName known) {
   if (refused_.has_value()) return *refused_;
   if (CutShort()) {
     return CannotJudge(FilterName::kNone, "the budget of the question ended before the pod was looked at");
@@ -131,7 +131,9 @@ Verdict PodFit::Judge(NodeIndex node) {
   }
   std::optional<Verdict> doubt = doubt_;
   for (const auto& filter : filters_) {
-    if (filter->Passes(node, &verdict)) continue;
+    const bool terse = filter->AsksForRoom() && filter->name() <= known;
+    if (filter->Passes(node, terse ? nullptr : &verdict)) continue;
+    if (terse) return Refusal(filter->name(), StatusClass::kNone, {});
     if (verdict.judgement != Judgement::kCannotJudge || verdict.final) return verdict;
     if (!doubt.has_value()) doubt = std::move(verdict);
   }

@@ -47,7 +47,8 @@ class PodFit {
   int64_t UnitsPerNode() const { return units_per_node_; }
 
   // The answer for a node that is there; of all reasons, as kube-scheduler would give it.
-  Verdict Judge(NodeIndex node);
+  // `known`: a refusal for lack of room has no reasons and no class if its filter is no later than this.
+  Verdict Judge(NodeIndex node, FilterName known = FilterName::kNone);
   // Returns whether Judge() says kFits; cheap.
   bool Fits(NodeIndex node);
 
