@@ -143,7 +143,10 @@ std::span<const PodRef> DrainCall::PlaceholdersOn(Slot slot) const {
 }
 
 std::string DrainCall::TextOf(Slot slot, PodRef pod) const {
-  if (pod.is_placeholder()) return absl::StrCat("placeholder/", placeholder(pod).name);
+  if (pod.is_placeholder()) {
+    const DrainPlaceholder& of = placeholder(pod);
+    return absl::StrCat("placeholder/", of.name, "/", absl::Hex(of.pod->shape.fingerprint));
+  }
   const NodePods& pods = cluster().pods(slot);
   const absl::string_view uid = pods.uid(pod.position());
   if (!uid.empty()) return std::string(uid);

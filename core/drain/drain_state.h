@@ -15,7 +15,8 @@ namespace loadline {
 enum class NodeReason;  // see node_reason.h
 
 // The planned target of a pod of a node that is to be removed. Pods are known by their UID; by
-// "namespace/name" where they have none, placeholders of slack by "placeholder/" and their name.
+// "namespace/name" where they have none, placeholders by "placeholder/", their name, and what they
+// ask for: rooms are numbered anew in each loop.
 struct DestinationHint {
   std::string pod;
   std::string node;

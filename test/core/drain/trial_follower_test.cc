@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/drain/candidate_rounds.h"
+#include "core/drain/keep_formers.h"
 #include "test/core/drain/call_fixture.h"
 
 namespace loadline {
@@ -52,6 +53,21 @@ TEST_F(TrialFollowerTest, OnlyWhatWasTouchedIsPlacedAgain) {
 TEST_F(TrialFollowerTest, APodThatAsksForSomethingElseMakesAllBePlacedAgain) {
   cluster_.nodes[1].pods = {ReplicaPod("q", 50)};
   EXPECT_THAT(StandAfterChange(), ElementsAre(false, false));
+}
+
+// Rooms for pods that wait are numbered anew in each loop: one name stands for another pod then.
+TEST_F(TrialFollowerTest, OnlyNodesWithAnotherPlaceholderOfAnOldNameArePlacedAgain) {
+  cluster_.nodes.push_back(NodeWith("e", {ReplicaPod("t", 950)}));
+  cluster_.placeholders = {{"room (2)", "b", ReplicaPod("", 40)}};
+  model_.Update(cluster_);
+  fixture_.Begin();
+  const std::vector<FormerNode> others =
+      KeepFormers(std::move(fixture_.formers()), /*same_rules=*/false, &fixture_.call(), &fixture_.follower(),
+                  &fixture_.memory());
+  PlanCandidates(others, /*anew=*/false, &fixture_.call(), &fixture_.follower(), &fixture_.memory());
+  ASSERT_THAT(fixture_.Planned(), ElementsAre("d", "b"));
+  cluster_.placeholders[0].pod = ReplicaPod("", 30);
+  EXPECT_THAT(StandAfterChange(), ElementsAre(true, false));
 }
 
 TEST_F(TrialFollowerTest, ATrialThatHoldsSomethingElseIsBuiltAnew) {
