@@ -56,8 +56,9 @@ GpuLabelKeys::GpuLabelKeys() {
   keys_ = kDefault->keys_;
 }
 
-bool HasGpuLabel(const Labels& labels) {
-  return absl::c_any_of(GpuLabels(), [&](absl::string_view key) { return labels.Find(key) != nullptr; });
+bool HasGpuLabel(const Labels& labels, const GpuLabelKeys& keys) {
+  const std::span<const std::string> all = keys;
+  return absl::c_any_of(all, [&](const std::string& key) { return labels.Find(key) != nullptr; });
 }
 
 std::string GpuKindOf(const Labels& labels, const ResourceAmounts& amounts, const ResourceNames& names) {

@@ -34,9 +34,6 @@ std::span<const absl::string_view> GpuResources();
 // and Cluster API.
 std::span<const absl::string_view> GpuLabels();
 
-// Returns whether one of these labels is set.
-bool HasGpuLabel(const Labels& labels);
-
 // The keys of labels that tell the type of a node's GPUs: GpuLabels(), or what a cluster uses instead. Copies
 // share them.
 class GpuLabelKeys {
@@ -54,6 +51,9 @@ class GpuLabelKeys {
  private:
   std::shared_ptr<const std::vector<std::string>> keys_;  // not nullptr
 };
+
+// Returns whether one of these labels is set.
+bool HasGpuLabel(const Labels& labels, const GpuLabelKeys& keys = {});
 
 // Returns the number and kind of the GPUs of a node, which distinguishes machines without a stated type:
 // "8-nvidia-tesla-t4" where a label names their type, else as "8-nvidia.com/gpu", or

@@ -18,7 +18,7 @@ constexpr int64_t kDeletionTaintAgeS = 5 * 60;
 double ThresholdFor(const ClusterState& state, const NodeQuestion& question,
                     const EligibilityOptions& options) {
   const NodeGroup& group = *question.group;
-  if (HasGpuLabel(state, question.slot, options.utilization.gpu_labels)) {
+  if (HasGpuLabel(state.node_shape(question.slot).labels, options.utilization.gpu_labels)) {
     return group.gpu_utilization_threshold.value_or(options.gpu_utilization_threshold);
   }
   return group.utilization_threshold.value_or(options.utilization_threshold);
@@ -93,7 +93,9 @@ JudgedUtilization UtilizationOf(const ClusterState& state, const NodeQuestion& q
 }
 
 bool IsReady(const ClusterState& state, Slot slot) {
-  return state.traits(slot).ready && absl::c_none_of(state.node_shape(slot).taints, SaysNotReady);
+  if (!state.traits(slot).ready) return false;
+  const std::vector<Taint>& taints = state.node_shape(slot).taints;
+  return taints.empty() || absl::c_none_of(taints, SaysNotReady);
 }
 
 std::optional<int64_t> TaintTime(const ClusterState& state, Slot slot, absl::string_view key) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "absl/algorithm/container.h"
 #include "core/base/amount.h"
 #include "core/cluster/gpu_resources.h"
 #include "core/cluster/pod_role.h"
@@ -70,15 +69,11 @@ std::optional<Utilization> FullestPool(std::span<const DevicePool> pools) {
 
 }  // namespace
 
-bool HasGpuLabel(const ClusterState& state, Slot slot, std::span<const std::string> gpu_labels) {
-  const Labels& labels = state.node_shape(slot).labels;
-  return absl::c_any_of(gpu_labels, [&](const std::string& label) { return labels.Find(label) != nullptr; });
-}
-
 std::optional<Utilization> NodeUtilization(const ClusterState& state, Slot slot,
                                            const UtilizationOptions& options, int64_t now_s,
                                            std::span<const DevicePool> pools) {
-  if (HasGpuLabel(state, slot, options.gpu_labels)) return GpuUtilization(state, slot, options, now_s);
+  if (HasGpuLabel(state.node_shape(slot).labels, options.gpu_labels))
+    return GpuUtilization(state, slot, options, now_s);
   if (!pools.empty()) return FullestPool(pools);
   const ResourceAmounts& allocatable = state.node_shape(slot).allocatable;
   if (allocatable.Get(kCpu) == 0 || allocatable.Get(kMemory) == 0) return std::nullopt;

@@ -58,9 +58,6 @@ std::optional<Utilization> NodeUtilization(const ClusterState& state, Slot slot,
                                            const UtilizationOptions& options, int64_t now_s,
                                            std::span<const DevicePool> pools = {});
 
-// Returns whether the node has one of the labels.
-bool HasGpuLabel(const ClusterState& state, Slot slot, std::span<const std::string> gpu_labels);
-
 }  // namespace loadline
 
 #endif  // LOADLINE_CORE_DRAIN_NODE_UTILIZATION_H_
