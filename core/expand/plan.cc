@@ -222,6 +222,7 @@ ScaleUpPlan PlanScaleUp(Snapshot* snapshot, const FitOptions* fit, std::vector<P
   std::vector<PendingPods> sorted_pods;
   for (const size_t i : pod_order) sorted_pods.push_back(std::move(pods[i]));
   GrowableGroups sorted_groups;
+  sorted_groups.reserve(groups.size());
   for (const GrowableIndex group : group_order) sorted_groups.push_back(groups[group]);
 
   snapshot->Fork();

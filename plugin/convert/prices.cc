@@ -245,27 +245,32 @@ absl::StatusOr<DecodedTemplate> DecodeTemplate(absl::string_view bytes, Resource
   k8s::v1::Node message;
   if (absl::Status status = ParseObject(bytes, "k8s.io.api.core.v1.Node", &message); !status.ok())
     return status;
-  return DecodeTemplate(message, resources);
+  const k8s::v1::NodeStatus& node_status = message.status();
+  ResourceList allocatable;
+  resources->OfNode();
+  absl::Status status = resources->Read(node_status.allocatable(), "status.allocatable", &allocatable);
+  if (allocatable.empty())
+    status.Update(resources->Read(node_status.capacity(), "status.capacity", &allocatable));
+  if (!status.ok()) return Annotate(status, absl::StrCat("(", Quoted(message.metadata().name()), ")"));
+  NodeShape offer =
+      MakeNodeShape(ToAmounts(allocatable), resources->names(), ReadLabels(message.metadata().labels()));
+  absl::StatusOr<DecodedTemplate> decoded = PricedTemplate(message, offer, resources);
+  if (decoded.ok()) decoded->offer = std::move(offer);
+  return decoded;
 }
 
-absl::StatusOr<DecodedTemplate> DecodeTemplate(const k8s::v1::Node& message, ResourceReader* resources) {
+absl::StatusOr<DecodedTemplate> PricedTemplate(const k8s::v1::Node& message, const NodeShape& shape,
+                                               ResourceReader* resources) {
   ResourceList capacity;
-  ResourceList allocatable;
-  const k8s::v1::NodeStatus& node_status = message.status();
   resources->OfNode();
-  absl::Status status = resources->Read(node_status.capacity(), "status.capacity", &capacity);
-  status.Update(resources->Read(node_status.allocatable(), "status.allocatable", &allocatable));
+  absl::Status status = resources->Read(message.status().capacity(), "status.capacity", &capacity);
   if (!status.ok()) return Annotate(status, absl::StrCat("(", Quoted(message.metadata().name()), ")"));
-  const ResourceAmounts amounts = ToAmounts(capacity.empty() ? allocatable : capacity);
-  const ResourceNames& names = resources->names();
   DecodedTemplate decoded;
-  ReadAmounts(amounts, allocatable.empty() ? amounts : ToAmounts(allocatable), names, &decoded);
-  Labels labels = ReadLabels(message.metadata().labels());
-  ReadLabelsOfNode(labels, message.metadata().annotations(), &decoded);
+  ReadAmounts(capacity.empty() ? shape.allocatable : ToAmounts(capacity), shape.allocatable,
+              resources->names(), &decoded);
+  ReadLabelsOfNode(shape.labels, message.metadata().annotations(), &decoded);
   const absl::string_view cloud = CloudOfProviderId(message.spec().provider_id());
   if (!cloud.empty()) decoded.node.cloud = std::string(cloud);
-  decoded.offer =
-      MakeNodeShape(allocatable.empty() ? amounts : ToAmounts(allocatable), names, std::move(labels));
   return decoded;
 }
 

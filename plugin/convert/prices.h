@@ -41,7 +41,9 @@ struct DecodedTemplate {
 // GPUs and disks by the labels and annotations that cloud providers and Cluster Autoscaler use. Errors:
 // kInvalidArgument  the text continues what the node is about
 absl::StatusOr<DecodedTemplate> DecodeTemplate(absl::string_view bytes, ResourceReader* resources);
-absl::StatusOr<DecodedTemplate> DecodeTemplate(const k8s::v1::Node& message, ResourceReader* resources);
+// The same but for `offer`, of a node whose shape is known: labels and allocatable amounts are read from it.
+absl::StatusOr<DecodedTemplate> PricedTemplate(const k8s::v1::Node& message, const NodeShape& shape,
+                                               ResourceReader* resources);
 
 // Sets what an option or a group states over its template. A spot node is not a reserved one, whatever labels
 // say.

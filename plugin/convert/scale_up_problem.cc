@@ -138,7 +138,7 @@ absl::Status ReadTemplate(const v1::ScalableGroup& message, const StartupTaints&
   NodeDecoder nodes(resources);
   absl::StatusOr<DecodedNode> node = nodes.Decode(message.template_node());
   if (!node.ok()) return Annotate(node.status(), "template_node", " ");
-  absl::StatusOr<DecodedTemplate> priced = DecodeTemplate(nodes.message(), resources);
+  absl::StatusOr<DecodedTemplate> priced = PricedTemplate(nodes.message(), node->shape, resources);
   if (!priced.ok()) return Annotate(priced.status(), "template_node", " ");
   // A template that was made from a node of the group still has its name.
   const NodeShape shape =
