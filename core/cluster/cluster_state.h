@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/attributes.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "core/base/check.h"
@@ -159,7 +160,9 @@ class ClusterState {
     NodePods pods;
   };
 
-  const Node& At(Slot slot) const { return nodes_[CheckedIndex("slot", IndexOf(slot), nodes_.size())]; }
+  ABSL_ATTRIBUTE_ALWAYS_INLINE const Node& At(Slot slot) const {
+    return nodes_[CheckedIndex("slot", IndexOf(slot), nodes_.size())];
+  }
   void CheckColumns() const;
   void CheckPodsOfShapes() const;
   void CountPods(const NodePods& pods, int64_t sign);

@@ -71,46 +71,53 @@ bool LeavesByTaints(const NodeShape& shape, const StartupTaints& names) {
   });
 }
 
-// The states of nodes. What their shapes say of them is worked out once: many nodes share a shape.
-class NodeStates {
- public:
-  NodeStates(const ClusterState& cluster, const StartupTaints& names) : cluster_(cluster), names_(names) {}
-
-  bool IsLeaving(Slot slot) { return cluster_.traits(slot).deleted_s.has_value() || ByShapeOf(slot).leaving; }
-  // Returns whether it is known what the node offers, and it would be healthy without its cordon.
-  bool HasStarted(Slot slot) {
-    const NodeTraits& traits = cluster_.traits(slot);
-    return traits.ready && !traits.deleted_s.has_value() && ByShapeOf(slot).started;
-  }
-  bool IsHealthy(Slot slot) { return HasStarted(slot) && !ByShapeOf(slot).cordoned; }
-
- private:
-  struct OfShape {
-    bool leaving = false;
-    bool started = false;
-    bool cordoned = false;
-  };
-  OfShape ByShapeOf(Slot slot) {
-    const int32_t number = cluster_.shape_number(slot);
-    if (number == last_) return of_last_;
-    last_ = number;
-    const auto [found, is_new] = by_shape_.try_emplace(number);
-    if (is_new) found->second = Judge(cluster_.node_shape(slot));
-    return of_last_ = found->second;
-  }
-  OfShape Judge(const NodeShape& shape) const {
-    const bool leaving = LeavesByTaints(shape, names_);
-    const bool started =
-        !leaving && !shape.allocatable.empty() && !HasTaintOf(TaintKind::kStartup, shape, names_);
-    return {leaving, started, shape.unschedulable};
-  }
-
-  const ClusterState& cluster_;
-  const StartupTaints& names_;
-  absl::flat_hash_map<int32_t, OfShape> by_shape_;
-  int32_t last_ = -1;  // the shape that was asked about last
-  OfShape of_last_;
+// The nodes of a group by their states. Each list is part of the next one, in the order of the group.
+struct NodesByState {
+  std::vector<Slot> healthy;  // started, without a cordon
+  std::vector<Slot> started;  // ready, with all devices, and it is known what they offer
+  std::vector<Slot> staying;  // neither deleted nor about to go
 };
+
+// What a shape says of the state of its nodes.
+struct StateOfShape {
+  bool leaving = false;
+  bool started = false;
+  bool cordoned = false;
+};
+
+StateOfShape JudgeShape(const NodeShape& shape, const StartupTaints& names) {
+  const bool leaving = LeavesByTaints(shape, names);
+  const bool started =
+      !leaving && !shape.allocatable.empty() && !HasTaintOf(TaintKind::kStartup, shape, names);
+  return {leaving, started, shape.unschedulable};
+}
+
+// Each shape is judged once: many nodes share one.
+NodesByState SortByState(const ClusterState& cluster, const GroupNodes& group, const StartupTaints& names) {
+  NodesByState sorted;
+  for (std::vector<Slot>* const list : {&sorted.healthy, &sorted.started, &sorted.staying}) {
+    list->reserve(group.nodes.size());
+  }
+  absl::flat_hash_map<int32_t, StateOfShape> by_shape;
+  std::optional<int32_t> last;  // the shape of the node before
+  StateOfShape state;
+  for (const Slot slot : group.nodes) {
+    const NodeTraits& traits = cluster.traits(slot);
+    if (traits.deleted_s.has_value()) continue;
+    if (const int32_t shape = cluster.shape_number(slot); shape != last) {
+      last = shape;
+      const auto [found, is_new] = by_shape.try_emplace(shape);
+      if (is_new) found->second = JudgeShape(cluster.node_shape(slot), names);
+      state = found->second;
+    }
+    if (state.leaving) continue;
+    sorted.staying.push_back(slot);
+    if (!traits.ready || !state.started || absl::c_binary_search(group.lacking, slot)) continue;
+    sorted.started.push_back(slot);
+    if (!state.cordoned) sorted.healthy.push_back(slot);
+  }
+  return sorted;
+}
 
 // Returns whether nodes offer amounts of one machine: kubelets reserve less than a quarter.
 bool AreOfOneSize(std::span<const Alike> nodes) {
@@ -156,13 +163,25 @@ void KeepNodesOfOneType(const ClusterState& cluster, absl::string_view stated, s
   std::erase_if(*nodes, [&](Slot slot) { return type_of(slot) != kept->first; });
 }
 
-// Returns the nodes that would be healthy without their cordon. `healthy` are among them.
-std::vector<Slot> StartedNodes(const GroupNodes& group, NodeStates* states) {
-  std::vector<Slot> started;
-  absl::c_copy_if(group.nodes, std::back_inserter(started), [&](Slot slot) {
-    return states->HasStarted(slot) && !absl::c_binary_search(group.lacking, slot);
-  });
-  return started;
+// See ExamplesOf().
+struct Examples {
+  std::vector<Slot> nodes;
+  std::vector<Alike> shapes;  // of the nodes
+  bool healthy = false;       // each of them is, and there is one
+};
+
+Examples ChooseExamples(const ClusterState& cluster, const GroupNodes& group, std::vector<Slot> healthy) {
+  Examples examples;
+  examples.healthy = !healthy.empty();
+  examples.nodes =
+      examples.healthy ? std::move(healthy) : std::vector(group.nodes.begin(), group.nodes.end());
+  examples.shapes = ByShape(cluster, examples.nodes);
+  if (!AreOfOneSize(examples.shapes)) {
+    KeepNodesOfOneType(cluster, group.stated == nullptr ? "" : MachineTypeOf(group.stated->labels),
+                       &examples.nodes);
+    examples.shapes = ByShape(cluster, examples.nodes);
+  }
+  return examples;
 }
 
 // The values that more than half of the nodes have, in order.
@@ -225,15 +244,6 @@ std::string TypicalCsiNode(const ClusterState& cluster, std::span<const Slot> no
   const auto most = absl::c_max_element(
       found, [](const auto& a, const auto& b) { return a.second.nodes < b.second.nodes; });
   return std::string(most->second.first);
-}
-
-// Returns the nodes of the group that do not leave; all where each does.
-std::vector<Slot> StayingNodes(const GroupNodes& group, NodeStates* states) {
-  std::vector<Slot> staying;
-  absl::c_copy_if(group.nodes, std::back_inserter(staying),
-                  [&](Slot slot) { return !states->IsLeaving(slot); });
-  if (staying.empty()) staying.assign(group.nodes.begin(), group.nodes.end());
-  return staying;
 }
 
 // Returns false where no node has a static pod. It looks at shapes, if they are fewer than the pods of
@@ -335,36 +345,27 @@ bool IsLeaving(const ClusterState& cluster, Slot slot, const StartupTaints& name
   return cluster.traits(slot).deleted_s.has_value() || LeavesByTaints(cluster.node_shape(slot), names);
 }
 
-ExampleNodes ExamplesOf(const ClusterState& cluster, const GroupNodes& group, const StartupTaints& names) {
-  ExampleNodes examples;
-  NodeStates states(cluster, names);
-  absl::c_copy_if(group.nodes, std::back_inserter(examples.nodes), [&](Slot slot) {
-    return states.IsHealthy(slot) && !absl::c_binary_search(group.lacking, slot);
-  });
-  examples.healthy = !examples.nodes.empty();
-  if (!examples.healthy) examples.nodes.assign(group.nodes.begin(), group.nodes.end());
-  if (!AreOfOneSize(ByShape(cluster, examples.nodes))) {
-    KeepNodesOfOneType(cluster, group.stated == nullptr ? "" : MachineTypeOf(group.stated->labels),
-                       &examples.nodes);
-  }
-  return examples;
+std::vector<Slot> ExamplesOf(const ClusterState& cluster, const GroupNodes& group,
+                             const StartupTaints& startup_taints) {
+  return ChooseExamples(cluster, group, SortByState(cluster, group, startup_taints).healthy).nodes;
 }
 
 std::optional<NodeModel> ModelOfNewNode(const ClusterState& cluster, const GroupNodes& group,
                                         const StartupTaints& startup_taints, const ResourceNames& names) {
   if (group.stated == nullptr && group.nodes.empty()) return std::nullopt;
-  const auto [nodes, healthy] = ExamplesOf(cluster, group, startup_taints);
-  const std::vector<Alike> alike = ByShape(cluster, nodes);
+  NodesByState sorted = SortByState(cluster, group, startup_taints);
+  const auto [nodes, alike, healthy] = ChooseExamples(cluster, group, std::move(sorted.healthy));
+  const auto shapes_of = [&, &nodes = nodes, &alike = alike](const std::vector<Slot>& of) {
+    return of == nodes ? alike : ByShape(cluster, of);
+  };
   const ResourceAmounts shown = SharedAmounts(AllocatableOf(alike), cluster.resource_names());
-  NodeStates states(cluster, startup_taints);
   NodeModel model;
   NodeShape& shape = model.shape;
   if (group.stated == nullptr) {
-    std::vector<Slot> started = StartedNodes(group, &states);
-    if (!healthy || started.empty()) started = nodes;
+    const std::vector<Slot>& started = healthy ? sorted.started : nodes;
     const bool single = nodes.size() == 1 && started.size() == 1;
     model.source = single ? ModelSource::kSingle : ModelSource::kShared;
-    ShareMarks(alike, ByShape(cluster, started), startup_taints, &shape);
+    ShareMarks(alike, shapes_of(started), startup_taints, &shape);
     if (single) DropLabelsOf(cluster.name(nodes.front()), &shape.labels);
     shape.allocatable = shown;
   } else {
@@ -372,8 +373,8 @@ std::optional<NodeModel> ModelOfNewNode(const ClusterState& cluster, const Group
     shape.allocatable = CorrectedAmounts(group.stated->allocatable, shown, healthy, names);
   }
   AddCloudLabels(alike, &shape.labels);
-  AddZoneLabels(ByShape(cluster, StayingNodes(group, &states)), group.stated != nullptr, &shape.labels,
-                &model.zones);
+  if (sorted.staying.empty()) sorted.staying.assign(group.nodes.begin(), group.nodes.end());
+  AddZoneLabels(shapes_of(sorted.staying), group.stated != nullptr, &shape.labels, &model.zones);
   model.nodes = static_cast<int64_t>(nodes.size());
   if (shape.declared_features.empty()) {
     shape.declared_features = SharedBy(alike, [](const NodeShape& of) { return of.declared_features; });

@@ -70,16 +70,13 @@ struct GroupNodes {
   std::span<const Slot> lacking;
 };
 
-// The nodes of a group that show what a new one will be: the healthy ones (ready and schedulable, without a
-// taint of a node that starts or is to go) that have all devices, and of which it is known what they offer;
-// where there is none, all of them. Where they are of several sizes, those of one type of machine: of the
-// template's, else of the most frequent type, the smallest of equally frequent ones.
-struct ExampleNodes {
-  std::vector<Slot> nodes;  // in the order of GroupNodes::nodes
-  bool healthy = false;     // each of them is, and there is one
-};
-ExampleNodes ExamplesOf(const ClusterState& cluster, const GroupNodes& group,
-                        const StartupTaints& startup_taints);
+// Returns the nodes of a group that show what a new one will be: the healthy ones (ready and schedulable,
+// without a taint of a node that starts or is to go) that have all devices, and of which it is known what
+// they offer; where there is none, all of them. Where they are of several sizes, those of one type of
+// machine: of the template's, else of the most frequent type, the smallest of equally frequent ones. In the
+// order of GroupNodes::nodes.
+std::vector<Slot> ExamplesOf(const ClusterState& cluster, const GroupNodes& group,
+                             const StartupTaints& startup_taints);
 
 // Works out what a new node of a group will be. nullopt: nobody says it, and there is no node.
 //

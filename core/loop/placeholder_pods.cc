@@ -2,11 +2,14 @@
 
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "core/cluster/pod_resources.h"
 
@@ -40,17 +43,20 @@ std::vector<DrainPlaceholder> PlaceholderPods(const SlackState& state, const Sla
     pod->names = names;
     return pod;
   };
-  absl::btree_map<PlaceholderGroup, std::shared_ptr<const IncomingPod>> kinds;
+  // By what makes up a PlaceholderGroup.
+  using Group = std::tuple<absl::string_view, PlaceholderKind, int64_t, int64_t>;
+  absl::flat_hash_map<Group, std::shared_ptr<const IncomingPod>> kinds;
   for (const MirroredSlack& mirrored : plan.mirrored) {
-    kinds.emplace(PlaceholderGroup{PlaceholderKind::kMirrored, mirrored.pod.key, mirrored.pod.size},
-                  incoming(mirrored.pod.shape));
+    const MirroredPod& copied = mirrored.pod;
+    kinds.emplace(Group(copied.key, PlaceholderKind::kMirrored, copied.size.cpu, copied.size.memory),
+                  incoming(copied.shape));
   }
   std::vector<DrainPlaceholder> pods;
   pods.reserve(state.placeholders.size());
   for (const Placeholder& placeholder : state.placeholders) {
     if (placeholder.node.empty()) continue;
     std::shared_ptr<const IncomingPod>& pod =
-        kinds[PlaceholderGroup{placeholder.kind, placeholder.owner, placeholder.size}];
+        kinds[Group(placeholder.owner, placeholder.kind, placeholder.size.cpu, placeholder.size.memory)];
     if (pod == nullptr) {
       const auto of = rules.find(placeholder.owner);
       pod = incoming(ShapeOf(placeholder.size, of == rules.end() ? PodRules() : *of->second));

@@ -305,7 +305,7 @@ DerivedGroups DeriveGroups(const ClusterState& cluster, const StartupTaints& sta
 
 PriceFacts PriceFactsOf(const ClusterState& cluster, const GroupNodes& group,
                         const StartupTaints& startup_taints) {
-  const std::vector<Slot> examples = ExamplesOf(cluster, group, startup_taints).nodes;
+  const std::vector<Slot> examples = ExamplesOf(cluster, group, startup_taints);
   const auto labels = [&](Slot slot) -> const Labels& { return cluster.node_shape(slot).labels; };
   PriceFacts facts;
   facts.stated_price = TextOfMost(examples, [&](Slot slot) { return cluster.traits(slot).stated_price; });
@@ -323,7 +323,7 @@ NodeToCome NewNodeOf(const ClusterState& cluster, const GroupNodes& group,
                      const StartupTaints& startup_taints) {
   NodeToCome made{PriceFactsOf(cluster, group, startup_taints), {}, {}};
   made.model = ModelOfNewNode(cluster, group, startup_taints, cluster.resource_names()).value();
-  made.capacity = CapacityOfMost(cluster, ExamplesOf(cluster, group, startup_taints).nodes);
+  made.capacity = CapacityOfMost(cluster, ExamplesOf(cluster, group, startup_taints));
   return made;
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "core/cluster/gpu_resources.h"
@@ -18,14 +20,47 @@
 namespace loadline {
 namespace {
 
-FleetNode SeenNode(const ClusterState& cluster, Slot slot, const StartupTaints& names, bool leaving) {
-  FleetNode node;
-  node.created_ms = MillisecondsOf(cluster.traits(slot).created_s.value_or(0));
-  node.ready = HasStarted(cluster, slot, names);
-  node.leaving = leaving;
-  node.devices = DevicesOf(cluster.node_shape(slot).allocatable, cluster.resource_names());
-  return node;
+bool AllowStarted(const std::vector<Taint>& taints, const StartupTaints& names) {
+  return absl::c_none_of(taints, [&](const Taint& taint) {
+    return SaysNotReady(taint) || KindOfTaint(taint, names) == TaintKind::kStartup;
+  });
 }
+
+// Nodes as a fleet has them. What their shapes say is worked out once: many nodes share a shape.
+class SeenNodes {
+ public:
+  SeenNodes(const ClusterState& cluster, const StartupTaints& names) : cluster_(cluster), names_(names) {}
+
+  FleetNode Of(Slot slot, bool leaving) {
+    const NodeTraits& traits = cluster_.traits(slot);
+    const OfShape& of = ByShapeOf(slot);
+    FleetNode node;
+    node.created_ms = MillisecondsOf(traits.created_s.value_or(0));
+    node.ready = traits.ready && of.started;
+    node.leaving = leaving;
+    node.devices = of.devices;
+    return node;
+  }
+
+ private:
+  struct OfShape {
+    bool started = false;
+    std::vector<uint64_t> devices;
+  };
+  const OfShape& ByShapeOf(Slot slot) {
+    const auto [found, is_new] = by_shape_.try_emplace(cluster_.shape_number(slot));
+    if (is_new) {
+      const NodeShape& shape = cluster_.node_shape(slot);
+      found->second = {AllowStarted(shape.taints, names_),
+                       DevicesOf(shape.allocatable, cluster_.resource_names())};
+    }
+    return found->second;
+  }
+
+  const ClusterState& cluster_;
+  const StartupTaints& names_;
+  absl::flat_hash_map<int32_t, OfShape> by_shape_;
+};
 
 FleetGroup SeenGroup(const CloudGroup& group, bool shrinks) {
   FleetGroup seen;
@@ -102,9 +137,8 @@ std::vector<Slot> FindNodes(const ClusterState& cluster, std::span<const Slot> s
                             IsFound is_found) {
   FleetGroup group;
   if (model != nullptr) group.template_devices = DevicesOf(model->allocatable, resources);
-  for (const Slot slot : slots) {
-    group.machines.emplace_back().node = SeenNode(cluster, slot, names, /*leaving=*/false);
-  }
+  SeenNodes seen_nodes(cluster, names);
+  for (const Slot slot : slots) group.machines.emplace_back().node = seen_nodes.Of(slot, /*leaving=*/false);
   FleetOptions options;
   options.startup_ms = names.max_startup_ms;
   const int64_t now_ms = MillisecondsOf(now_s);
@@ -121,7 +155,7 @@ std::vector<Slot> FindNodes(const ClusterState& cluster, std::span<const Slot> s
 }  // namespace
 
 bool HasStarted(const ClusterState& cluster, Slot slot, const StartupTaints& names) {
-  return IsReady(cluster, slot) && !HasTaintOf(TaintKind::kStartup, cluster.node_shape(slot), names);
+  return cluster.traits(slot).ready && AllowStarted(cluster.node_shape(slot).taints, names);
 }
 
 void FindNodesThatStart(const StartupTaints& names, NodeGroupSpan groups, const ResourceNames& resources,
@@ -192,7 +226,7 @@ absl::flat_hash_map<Slot, MachineState> MachinesOfMarks(const LoopObservation& s
 
 SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, const ObserveOptions& options,
                    std::span<const Slot> going, int64_t now_ms) {
-  const StartupTaints& names = options.startup_taints;
+  SeenNodes seen_nodes(cluster, options.startup_taints);
   SeenFleet fleet;
   fleet.reported.first = seen.first;
   absl::flat_hash_set<absl::string_view> shrinking;
@@ -218,7 +252,7 @@ SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, con
       const bool has_node = machine.node.has_value() && cluster.Occupied(*machine.node);
       if (has_node) {
         const Slot slot = *machine.node;
-        as.node = SeenNode(cluster, slot, names, std::binary_search(going.begin(), going.end(), slot));
+        as.node = seen_nodes.Of(slot, std::binary_search(going.begin(), going.end(), slot));
       }
       machines.push_back(static_cast<int32_t>(i));
       nodes.push_back(has_node ? *machine.node : Slot{-1});
@@ -233,7 +267,7 @@ SeenFleet SeeFleet(const ClusterState& cluster, const LoopObservation& seen, con
   for (int32_t i = 0; i < cluster.slot_end(); ++i) {
     const Slot slot{i};
     if (!cluster.Occupied(slot) || listed.HasMachine(slot)) continue;
-    fleet.reported.other_nodes.push_back(SeenNode(cluster, slot, names, /*leaving=*/false));
+    fleet.reported.other_nodes.push_back(seen_nodes.Of(slot, /*leaving=*/false));
     fleet.others.push_back(slot);
   }
   return fleet;

@@ -225,9 +225,10 @@ std::optional<int64_t> NextLookMs(const LoopMemory& memory, const LoopObservatio
   const bool has_devices =
       std::any_of(reported.groups.begin(), reported.groups.end(),
                   [](const CloudGroup& group) { return !group.template_devices.empty(); });
+  const StartupTaints known;
   for (int32_t i = 0; i < cluster.slot_end(); ++i) {
     // The devices that nodes of groups will offer depend on how old their nodes are.
-    if (!cluster.Occupied(Slot{i}) || (!has_devices && HasStarted(cluster, Slot{i}, {}))) continue;
+    if (!cluster.Occupied(Slot{i}) || (!has_devices && HasStarted(cluster, Slot{i}, known))) continue;
     next.Note(cluster.traits(Slot{i}).created_s.value_or(0) * 1000 + options.startup_ms);
   }
   return next.first_ms();
