@@ -78,7 +78,7 @@ struct NodesByState {
   std::vector<Slot> staying;  // neither deleted nor about to go
 };
 
-// What a shape says of the state of its nodes.
+// The state of nodes, as far as their shape says it.
 struct StateOfShape {
   bool leaving = false;
   bool started = false;

@@ -209,7 +209,7 @@ func (x *OwnerPods) GetFinished() int64 {
 // The planned destination of a pod.
 type DestinationHint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its UID, or "namespace/name", or "placeholder/", a name and a number that stands for what it asks for.
+	// Its UID, or "namespace/name", or "placeholder/", a name and the fingerprint of what it asks for.
 	Pod string `protobuf:"bytes,1,opt,name=pod,proto3" json:"pod,omitempty"`
 	// The node, by name.
 	Node          string `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`

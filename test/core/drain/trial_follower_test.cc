@@ -55,7 +55,7 @@ TEST_F(TrialFollowerTest, APodThatAsksForSomethingElseMakesAllBePlacedAgain) {
   EXPECT_THAT(StandAfterChange(), ElementsAre(false, false));
 }
 
-// Rooms for pods that wait are numbered anew in each loop: one name stands for another pod then.
+// Rooms for pods that wait are numbered anew in each loop: one name means another pod then.
 TEST_F(TrialFollowerTest, OnlyNodesWithAnotherPlaceholderOfAnOldNameArePlacedAgain) {
   cluster_.nodes.push_back(NodeWith("e", {ReplicaPod("t", 950)}));
   cluster_.placeholders = {{"room (2)", "b", ReplicaPod("", 40)}};
