@@ -54,7 +54,7 @@ std::string RoomFor(const KeepingPod& pod, const Verdict& nearest) {
 std::string PlaceBeyond(FilterName filter, const KeepingPod& pod) {
   switch (filter) {
     case FilterName::kNodeUnschedulable:
-      return absl::StrCat("a node that stays, is not cordoned and takes ", pod.name);
+      return absl::StrCat("a node that stays, is ready and not cordoned, and takes ", pod.name);
     case FilterName::kTaintToleration:
       return absl::StrCat("a node that stays and has only taints that ", pod.name, " tolerates");
     case FilterName::kNodeAffinity:

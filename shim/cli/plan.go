@@ -153,12 +153,18 @@ func (f *planFlags) plan(ctx context.Context, c *question, remarks *scaleup.Rema
 	if f.settings.ScaleUp.FollowsPriorities() {
 		l.warnings = append(l.warnings, noPriorities)
 	}
-	if held := l.GetFleet().GetHeld(); held != "" {
-		l.warnings = append(l.warnings, "no node group grows: "+held)
-	}
+	l.warnings = append(l.warnings, heldLines(l.PlanLoopResponse)...)
 	f.split(l, o)
 	c.correctAdvice(l.drain.PlanDrainResponse)
 	return l, l.slack.countPresent(ctx, c.cluster)
+}
+
+// heldLines says why no group of the cluster grows, whatever waits.
+func heldLines(loop *loadlinev1.PlanLoopResponse) []string {
+	if held := loop.GetFleet().GetHeld(); held != "" {
+		return []string{"no node group grows: " + held}
+	}
+	return nil
 }
 
 // noPriorities is what is said where the autoscaler would read priorities of node groups from the API server.

@@ -68,7 +68,7 @@ func (s *rankSource) askCluster(ctx context.Context, source *sourceFlags, engine
 		return nil, err
 	}
 	r.leftOut.Add(o.Pods.LeftOut()...)
-	r.remarks, r.warnings = s.lines(remarks), o.Warnings
+	r.remarks, r.warnings = s.lines(remarks), append(r.warnings, o.Warnings...)
 	r.addNotes(c, source, file)
 	return r, r.addSizes(ctx, c, size, sized, file)
 }
@@ -109,6 +109,9 @@ func (s *rankSource) put(ctx context.Context, c *cluster, p *plan.Planner, o *pl
 		}
 		if err == nil {
 			r, err = s.askAt(ctx, c, asked, p.Client, policy)
+		}
+		if err == nil {
+			r.warnings = heldLines(asked.Answer)
 		}
 		return err
 	})

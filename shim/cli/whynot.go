@@ -158,6 +158,7 @@ func (a *app) whyNotGroups(ctx context.Context, f *whyNotFlags, args []string, g
 		}
 		return answer{}, fmt.Errorf("node group %s is not among the %d %s", group, len(r.options), of)
 	}
+	a.warn(r.warnings)
 	out.Verdict = out.verdict(group, only.held, r.fits, taken)
 	lines := only.linesBeside(out.Remarks)
 	return answer{title: "Which node groups grow", data: out, verdict: out.Verdict, lines: lines, leftOut: &r.leftOut,

@@ -90,6 +90,8 @@ TEST_F(WhatWouldHelpTest, TheFilterThatRefusesTheNearestNodeIsTold) {
   EXPECT_EQ(
       HelpBeyond(FilterName::kPodTopologySpread),
       "a node that stays in a domain that the spread constraints of pod default/web-0 permit: one; two");
+  EXPECT_EQ(HelpBeyond(FilterName::kNodeUnschedulable),
+            "a node that stays, is ready and not cordoned, and takes pod default/web-0: one; two");
   EXPECT_EQ(HelpBeyond(FilterName::kVolumeBinding),
             "a node that stays and reaches the volumes of pod default/web-0: one; two");
   EXPECT_EQ(HelpBeyond(FilterName::kNodeVolumeLimits),
