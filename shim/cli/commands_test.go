@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -515,12 +514,7 @@ func TestEngineOnASocket(t *testing.T) {
 // The whole way: flags, kubeconfig, watch, engine, answer, end.
 func TestGatewayCommand(t *testing.T) {
 	kubeconfig, _ := apiServer(t, "testdata/proposal.json")
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := free.Addr().String()
-	free.Close()
+	address := freeAddress(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Setenv("LOADLINE_LIBRARY", enginetest.Library(t))
 	ended := make(chan int, 1)

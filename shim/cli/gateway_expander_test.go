@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -21,18 +20,18 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"loadline.dev/shim/api/grpcplugin"
+	"loadline.dev/shim/freeport"
 	"loadline.dev/shim/internal/testing/enginetest"
 )
 
 // freeAddress returns an address on which nobody listens.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := freeport.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer free.Close()
-	return free.Addr().String()
+	return address
 }
 
 // gatewayRun is a gateway with an expander, started by its command line, with a pair that it has made.

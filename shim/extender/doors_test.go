@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"loadline.dev/shim/freeport"
 	"loadline.dev/shim/internal/testing/enginetest"
 	"loadline.dev/shim/internal/testing/fakeapi"
 )
@@ -96,12 +97,10 @@ func TestDoorWhosePortIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	health, err := freeport.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
-	health := free.Addr().String()
-	free.Close()
 	g, err := New(Options{HealthAddress: health}, enginetest.Open(t), fake.NewClientset())
 	if err != nil {
 		t.Fatal(err)

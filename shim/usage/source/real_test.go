@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"loadline.dev/shim/freeport"
 	"loadline.dev/shim/usage/profile"
 )
 
@@ -63,12 +63,10 @@ func startPrometheus(t *testing.T, begin int64) string {
 	if out, err := exec.Command("promtool", "tsdb", "create-blocks-from", "openmetrics", text, data).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := freeport.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := listener.Addr().String()
-	listener.Close()
 	server := exec.Command("prometheus", "--config.file="+config, "--storage.tsdb.path="+data, "--web.listen-address="+address,
 		"--storage.tsdb.retention.time=10y", "--log.level=error")
 	server.Stderr, server.SysProcAttr = t.Output(), &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

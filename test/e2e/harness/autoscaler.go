@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"loadline.dev/shim/freeport"
 )
 
 // An Autoscaler is a running `loadline autoscaler`.
@@ -22,7 +24,7 @@ func (c *Cluster) StartAutoscaler(ctx context.Context, name, kubeconfig, config 
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	port, err := freeport.Port()
 	if err != nil {
 		return nil, err
 	}

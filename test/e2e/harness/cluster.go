@@ -29,6 +29,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"loadline.dev/shim/freeport"
 )
 
 // Options of a cluster. The zero value is a control plane without controllers and kubelets, without progress
@@ -173,7 +175,7 @@ func (c *Cluster) startAPIServer(ctx context.Context) error {
 			return err
 		}
 	}
-	port, err := freePort()
+	port, err := freeport.Port()
 	if err != nil {
 		return err
 	}
@@ -268,7 +270,7 @@ func (c *Cluster) StartControllerManager(ctx context.Context) error {
 		return err
 	}
 	c.log.printf("starting kube-controller-manager")
-	port, err := freePort()
+	port, err := freeport.Port()
 	if err != nil {
 		return err
 	}

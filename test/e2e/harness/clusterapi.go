@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"loadline.dev/shim/certificates"
+	"loadline.dev/shim/freeport"
 )
 
 // clusterAPIModule is where the version of Cluster API is settled, apart from all that Loadline depends on.
@@ -70,7 +71,7 @@ func (c *Cluster) StartClusterAPI(ctx context.Context, built *ClusterAPIBuilt) (
 	var ports [3]int
 	for i := range ports {
 		var err error
-		if ports[i], err = freePort(); err != nil {
+		if ports[i], err = freeport.Port(); err != nil {
 			return nil, err
 		}
 	}

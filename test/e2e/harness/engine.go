@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+
+	"loadline.dev/shim/freeport"
 )
 
 // An Engine is a running loadlined.
@@ -101,7 +103,7 @@ func (c *Cluster) startGateway(ctx context.Context, name, kubeconfig, engineAddr
 	if err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	port, err := freeport.Port()
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"loadline.dev/shim/freeport"
 )
 
 // karpenterModule is where the version of Karpenter is settled, apart from all that Loadline depends on.
@@ -66,7 +68,7 @@ func (c *Cluster) StartKarpenter(ctx context.Context, built *KarpenterBuilt,
 	var ports [2]int
 	for i := range ports {
 		var err error
-		if ports[i], err = freePort(); err != nil {
+		if ports[i], err = freeport.Port(); err != nil {
 			return nil, err
 		}
 	}

@@ -17,6 +17,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"loadline.dev/shim/freeport"
 )
 
 // A containerProcess is what a container becomes on this machine.
@@ -98,7 +100,7 @@ func (p *runningPod) token(ctx context.Context) (string, error) {
 func (p *runningPod) movePorts(ports []v1.ContainerPort) (moved func(text string) string, err error) {
 	free := map[string]string{}
 	for _, port := range ports {
-		number, err := freePort()
+		number, err := freeport.Port()
 		if err != nil {
 			return nil, err
 		}

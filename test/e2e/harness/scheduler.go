@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
+
+	"loadline.dev/shim/freeport"
 )
 
 // SchedulerOptions say which scheduler to start and how.
@@ -45,7 +47,7 @@ func (c *Cluster) StartScheduler(ctx context.Context, options SchedulerOptions) 
 	if err := os.WriteFile(file, config, 0o600); err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	port, err := freeport.Port()
 	if err != nil {
 		return nil, err
 	}

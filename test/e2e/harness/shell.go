@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"loadline.dev/shim/freeport"
 )
 
 // BuildCommands builds what documents call beside our own programs: kubectl and Helm.
@@ -40,7 +42,7 @@ func (c *Cluster) Shell(ctx context.Context, command string) (string, error) {
 // it is ready. Further flags take part as if they were at the end of the command. BuildCommands has to come before.
 func (c *Cluster) StartAutoscalerCommand(ctx context.Context, name, command string,
 	flags ...string) (*Autoscaler, error) {
-	port, err := freePort()
+	port, err := freeport.Port()
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+
+	"loadline.dev/shim/freeport"
 )
 
 // A Server is a component that answers HTTP at URL.
@@ -56,7 +58,7 @@ func (c *Cluster) StartUsage(ctx context.Context, kubeconfig string, args ...str
 
 // startServer starts a process that listens where its last argument says, and waits until a path is answered with 200.
 func (c *Cluster) startServer(ctx context.Context, ready string, spec processSpec, listen string) (*Server, error) {
-	port, err := freePort()
+	port, err := freeport.Port()
 	if err != nil {
 		return nil, err
 	}

@@ -147,11 +147,3 @@ func writeKubeconfig(config *rest.Config, path string) error {
 		CurrentContext: name,
 	}, path)
 }
-
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return listener.Addr().String(), listener.Close()
-}

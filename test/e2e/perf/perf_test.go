@@ -21,6 +21,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	perf "k8s.io/kubernetes/test/integration/scheduler_perf"
 
+	"loadline.dev/shim/freeport"
 	"loadline.dev/shim/scheduler"
 	"loadline.dev/test/e2e/harness"
 )
@@ -53,7 +54,7 @@ func BenchmarkPerfScheduling(b *testing.B) {
 		b.Fatal("name a case with -perf-case; make bench-scheduler runs them all")
 	}
 	c := Case(*caseFlag)
-	address, err := freeAddress()
+	address, err := freeport.Address()
 	if err != nil {
 		b.Fatal(err)
 	}
