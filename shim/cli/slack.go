@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -160,6 +161,9 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	_, err = c.planner.Put(ctx, o, func(asked *plan.Plan) (err error) {
 		request := f.request(asked)
 		request.State = former
+		if out.warnings, err = askHeld(ctx, c.planner, asked); err != nil {
+			return err
+		}
 		out.PlanSlackResponse, err = c.planner.Client.PlanSlack(ctx, request)
 		return err
 	})
@@ -169,7 +173,7 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	c.leaveOut(&out.leftOut)
 	out.leftOut.Add(o.Pods.LeftOut()...)
 	out.leftOut.AddAnswer(out.PlanSlackResponse)
-	out.warnings = append(o.Warnings, out.wrong()...)
+	out.warnings = slices.Concat(o.Warnings, out.warnings, out.wrong())
 	return out, out.countPresent(ctx, c.cluster)
 }
 
