@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "plugin/convert/describe.h"
 #include "plugin/convert/drain.h"
 #include "plugin/convert/fields.h"
 #include "plugin/convert/growth_limits.h"
@@ -336,6 +337,9 @@ v1::PlanLoopResponse EncodeLoopPlan(const LoopPlan& plan, const LoopProblem& pro
   if (plan.scale_down_problem != nullptr) {
     *response.mutable_scale_down() =
         EncodeDrainPlan(plan.scale_down, *plan.scale_down_problem, problem.scale_down, request.compact());
+  } else if (problem.decisions.slack) {
+    *response.mutable_slack()->mutable_other_nodes() =
+        EncodeOtherNodes(*problem.drain.cluster, problem.drain.group_of);
   }
   if (plan.no_scale_down != NoScaleDown::kConsidered) {
     response.set_no_scale_down(std::string(Name(plan.no_scale_down)));

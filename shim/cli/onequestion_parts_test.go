@@ -33,10 +33,6 @@ func (e *ear) PlanConsolidation(_ context.Context,
 	return nil, e.hear(r)
 }
 
-func (e *ear) PlanSlack(_ context.Context, r *loadlinev1.PlanSlackRequest) (*loadlinev1.PlanSlackResponse, error) {
-	return nil, e.hear(r)
-}
-
 func (e *ear) EstimateScaleUp(_ context.Context,
 	r *loadlinev1.EstimateScaleUpRequest) (*loadlinev1.EstimateScaleUpResponse, error) {
 	return nil, e.hear(r)
@@ -196,21 +192,13 @@ func waitingOf(t *testing.T, loop *loadlinev1.PlanLoopRequest, but ...string) (w
 	return waiting
 }
 
-// `slack` asks about what an autoscaler asks about that only keeps slack.
+// `slack` asks what an autoscaler asks that grows for pods and slack.
 func TestSlackAsksWhatTheAutoscalerAsks(t *testing.T) {
 	a := newAsker(t)
 	flags := []string{"--startup-taint=example.com/starting", schedulerFlag(t), "--slack-version=2b",
-		"--bypassed-scheduler-names=other"}
-	loop := a.byAutoscaler(append(flags, "--decisions=slack")...)
-	got, own := asks[*loadlinev1.PlanSlackRequest](t, a, append([]string{"slack"}, flags...)...)
-	same(t, "cluster", loop.GetOwn(), own)
-	same(t, "groups", growsOf(t, loop, own), got.GetGroups())
-	same(t, "slots", slotsOf(t, own, "a-1", "a-2", "a-3", "a-4", "b-0", "s-1"), got.GetGroupedSlots())
-	same(t, "pods", waitingOf(t, loop, "untried"), got.GetPods(), ages)
-	same(t, "daemon pods", loop.GetDaemonPods(), got.GetDaemonPods())
-	same(t, "policy", loop.GetSlack(), got.GetPolicy())
-	same(t, "filters", loop.GetFit(), got.GetFit())
-	same(t, "taints", loop.GetStartupTaints(), got.GetStartupTaints())
+		"--bypassed-scheduler-names=other", "--max-nodes-total=20", "--cores-total=0:100"}
+	loop := a.byAutoscaler(append(flags, "--decisions=scale-up,slack")...)
+	sameLoop(t, loop, a.byCommand("slack", flags...), "state") // what is in --state
 }
 
 // `rank` asks about what an autoscaler asks about that grows for pods and slack. It reads no objects that only drains

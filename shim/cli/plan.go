@@ -13,7 +13,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"loadline.dev/shim/api/loadlinev1"
-	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/plan"
 	"loadline.dev/shim/engine"
 	"loadline.dev/shim/leftout"
@@ -106,9 +105,10 @@ func (f *planFlags) ask(ctx context.Context, stdin io.Reader) (l *loopPlan, err 
 		return nil, usageError{err}
 	}
 	warnBeside(ctx, loaded.Warnings...)
-	question := asking{source: &f.sourceFlags, engine: f.engine, settings: f.once(), loaded: loaded, groups: f.groups,
-		mayLackPods: f.noPods, load: loadOptions{now: now, at: remarks.SetTime, empty: true, wrap: record,
-			profiles: profiles, pod: func(pod *v1.Pod) { remarks.AddWaiting(pod) }}}
+	question := asking{source: &f.sourceFlags, engine: f.engine, settings: f.settings.once(f.settings.Decisions...),
+		loaded: loaded, groups: f.groups, mayLackPods: f.noPods,
+		load: loadOptions{now: now, at: remarks.SetTime, empty: true, wrap: record, profiles: profiles,
+			pod: func(pod *v1.Pod) { remarks.AddWaiting(pod) }}}
 	c, err := question.gather(ctx, stdin)
 	if err != nil {
 		return nil, err
@@ -171,14 +171,6 @@ func heldLines(loop *loadlinev1.PlanLoopResponse) []string {
 const noPriorities = "the ConfigMap cluster-autoscaler-priority-expander, which the autoscaler follows, is not read: " +
 	"all node groups are equal for the strategy priority. Copy its priorities into a file of kind RankPolicy, and name " +
 	"that by --rank-policy"
-
-// once are the settings for a question of one moment: it waits for no further pods, for no machine and for no clock.
-func (f *planFlags) once() config.Configuration {
-	once := f.settings.Configuration
-	once.ScaleUp.BatchIdle.Duration, once.ScaleUp.BatchMax.Duration, once.ScaleUp.SwapNotBegun = 0, 0, false
-	once.ScaleDown.ScaleDownSimulationTimeout.Duration = 0
-	return once
-}
 
 // askRefusals asks, where pods are left over, why groups do not take them.
 func (l *loopPlan) askRefusals(ctx context.Context, c *cluster, client loadlinev1.AutoscalerClient,

@@ -4,8 +4,6 @@ import (
 	"context"
 	"io"
 
-	v1 "k8s.io/api/core/v1"
-
 	"loadline.dev/shim/autoscaler/config"
 	"loadline.dev/shim/autoscaler/plan"
 )
@@ -21,7 +19,6 @@ type asking struct {
 	// mayLackPods says that a dump without any pod is no error.
 	mayLackPods bool
 	load        loadOptions
-	waits       func(*v1.Pod) bool // as in Planner.Gather
 }
 
 // question is what an autoscaler would ask, and the cluster that it asks about. Whoever gets it closes it.
@@ -43,7 +40,7 @@ func (a *asking) gather(ctx context.Context, stdin io.Reader) (*question, error)
 		return nil, err
 	}
 	if err = q.withoutPods(a.source, a.mayLackPods); err == nil {
-		q.planner, q.loop, err = q.cluster.gather(&a.settings, a.loaded, file, a.waits)
+		q.planner, q.loop, err = q.cluster.gather(&a.settings, a.loaded, file, nil)
 	}
 	if err != nil {
 		q.close()

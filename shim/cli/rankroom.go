@@ -21,16 +21,6 @@ func askRoom(ctx context.Context, p *plan.Planner, asked *plan.Plan) (err error)
 	return err
 }
 
-// askHeld returns why no group of the cluster grows, as heldLines does, where nothing else is asked of a loop.
-func askHeld(ctx context.Context, p *plan.Planner, asked *plan.Plan) ([]string, error) {
-	q := asked.Question
-	pods, decisions := q.GetPods(), q.GetDecisions()
-	q.Pods, q.Decisions = nil, []loadlinev1.PlanLoopRequest_Decision{loadlinev1.PlanLoopRequest_SCALE_UP}
-	answer, err := p.Client.PlanLoop(ctx, q)
-	q.Pods, q.Decisions = pods, decisions
-	return heldLines(answer), err
-}
-
 // room is what pods find in a loop, and an estimate does not know of.
 type room struct {
 	pods  map[int32]int64 // by entry

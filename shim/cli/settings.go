@@ -35,7 +35,9 @@ var (
 		"scaleDown.blockingSystemPodDistruptionTimeout"}
 	readsMinimum = []string{"scaleDown.coresTotal", "scaleDown.memoryTotal", "scaleDown.gpuTotal", "scaleDown.gpuLabels",
 		"scaleDown.minNodesTotal"}
-	readsSlack = []string{"slack.", "!slack.keep", "!slack.capacityBuffers"}
+	readsSlack  = []string{"slack.", "!slack.keep", "!slack.capacityBuffers"}
+	readsGrowth = []string{"maxWork", "scaleUp.", "!scaleUp.batchIdle", "!scaleUp.batchMax", "!scaleUp.swapNotBegun",
+		"!scaleUp.capacityQuotas"}
 )
 
 // readBy are the paths that each command with --config reads.
@@ -49,7 +51,8 @@ var readBy = map[string][]string{
 		"scaleDown.okTotalUnreadyCount", "scaleDown.maxTotalUnreadyPercentage", "scaleDown.nodeDeletionCandidateTtl"}),
 	"rank": slices.Concat(readsFilters, readsPrices, readsRanking, readsWaiting, []string{
 		"scaleUp.maxNodesTotal", "scaleDown.coresTotal", "scaleDown.memoryTotal"}),
-	"slack":       slices.Concat(readsFilters, readsSlack, readsWaiting),
+	"slack": slices.Concat(readsFilters, readsSlack, readsGrowth, []string{
+		"scaleDown.coresTotal", "scaleDown.memoryTotal", "scaleDown.gpuTotal"}),
 	"bill":        readsBill,
 	"consolidate": readsBill,
 }
@@ -59,9 +62,8 @@ var readsBill = slices.Concat(readsFilters, readsBlockers, readsPrices, readsWai
 	"!consolidation.replacementRest"})
 
 func init() {
-	readBy["plan"] = slices.Concat(readBy["drain"], readBy["rank"], readsSlack, []string{"decisions", "maxWork",
-		"scaleUp.", "!scaleUp.batchIdle", "!scaleUp.batchMax", "!scaleUp.swapNotBegun",
-		"!scaleUp.capacityQuotas", "consolidation.", "usageNamespace"})
+	readBy["plan"] = slices.Concat(readBy["drain"], readBy["rank"], readsSlack, readsGrowth,
+		[]string{"decisions", "consolidation.", "usageNamespace"})
 	readBy["why"], readBy["why-not"] = slices.Concat(readBy["rank"], readBy["drain"], readsBill), readBy["rank"]
 }
 
@@ -121,6 +123,15 @@ func (s *settings) filters(ctx context.Context) (*config.Loaded, error) {
 func (s *settings) deciding(decisions ...string) config.Configuration {
 	c := s.Configuration
 	c.Decisions = decisions
+	return c
+}
+
+// once returns the configuration of one loop that decides these, at one moment: it waits for no further pods, for no
+// machine and for no clock.
+func (s *settings) once(decisions ...string) config.Configuration {
+	c := s.deciding(decisions...)
+	c.ScaleUp.BatchIdle.Duration, c.ScaleUp.BatchMax.Duration, c.ScaleUp.SwapNotBegun = 0, 0, false
+	c.ScaleDown.ScaleDownSimulationTimeout.Duration = 0
 	return c
 }
 

@@ -75,8 +75,8 @@ var (
 	notReadBy = map[string][]map[string]string{
 		"plan":  nil,
 		"drain": {noMoves, noGrowth, noSlack, noUse},
-		"slack": {noDrain, noMoves, noUse,
-			{"scaleUp.": "nodes come for room alone, of groups that may grow, for what pods that wait leave"}},
+		"slack": {noDrain, noUse,
+			{"consolidation.": "no node is replaced", "decisions": "the command has pods and slack grow alone"}},
 		"rank": {noDrain, noMoves, noSlack, noUse, {"scaleUp.": "what each group would come to is told, whatever holds growth " +
 			"back in a loop"}},
 		"bill": {noSlack, noUse, {"decisions": "the command is one decision", "maxWork": "the engine's own limit holds",

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -82,7 +83,8 @@ func (a *app) newSlack() *cobra.Command {
 	flags := command.Flags()
 	f.settings.addTo(flags, "slack", config.Default())
 	flags.StringVar(&f.groups, "groups", "",
-		"file with the node groups that may grow, kind "+nodegroup.Kind+" (default: every class with nodes may)")
+		"file with the node groups that may grow, kind "+nodegroup.Kind+
+			"; without it they are derived from the nodes, and may grow without limit")
 	flags.BoolVar(&f.literal, "literal", false, "also show what the formulas of the proposal come to as they stand")
 	flags.StringVar(&f.state, "state", "", "file with what the plan before left, kind "+slack.StateKind+
 		": placeholders stay from run to run; made and written again by each run (default: each run plans anew)")
@@ -137,13 +139,15 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := f.settings.filters(ctx)
+	loaded, err := f.settings.ReadFiles()
 	if err != nil {
-		return nil, err
+		return nil, usageError{err}
 	}
+	warnBeside(ctx, loaded.Warnings...)
 	known, remarks := slack.NewGatherer(), f.settings.remarks()
-	question := asking{source: &f.sourceFlags, engine: f.engine, settings: f.settings.deciding(config.SlackDecision),
-		loaded: loaded, groups: f.groups, mayLackPods: f.noPods, waits: remarks.Waits,
+	question := asking{source: &f.sourceFlags, engine: f.engine,
+		settings: f.settings.once(config.ScaleUpDecision, config.SlackDecision),
+		loaded:   loaded, groups: f.groups, mayLackPods: f.noPods,
 		load: loadOptions{now: now, at: remarks.SetTime, empty: true, whole: true, object: known.AddObject,
 			pod: func(pod *v1.Pod) {
 				known.AddPod(pod)
@@ -155,25 +159,23 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	}
 	defer c.close()
 	o := c.loop
-	out := &slackPlan{rate: string(f.settings.Slack.ExtraCapacityMinRate), basis: f.settings.Slack.Basis,
-		namespace: f.engine.slackNamespace, pending: o.Pods.Waiting(), known: known,
-		remarks: append(remarks.Lines(), c.podNotes(&f.sourceFlags)...)}
-	_, err = c.planner.Put(ctx, o, func(asked *plan.Plan) (err error) {
-		request := f.request(asked)
-		request.State = former
-		if out.warnings, err = askHeld(ctx, c.planner, asked); err != nil {
-			return err
+	if f.groups == "" {
+		if o, err = c.derived(ctx, c.planner, nil); err != nil {
+			return nil, err
 		}
-		out.PlanSlackResponse, err = c.planner.Client.PlanSlack(ctx, request)
-		return err
-	})
+	}
+	out := &slackPlan{rate: string(f.settings.Slack.ExtraCapacityMinRate), basis: f.settings.Slack.Basis,
+		namespace: f.engine.slackNamespace, known: known,
+		remarks: append(remarks.Lines(), c.podNotes(&f.sourceFlags)...)}
+	loop, err := c.planner.Put(ctx, o, func(asked *plan.Plan) error { return f.put(ctx, c.planner, asked, former, out) })
 	if err != nil {
 		return nil, engineError(err)
 	}
+	out.pending = loop.Waiting()
 	c.leaveOut(&out.leftOut)
 	out.leftOut.Add(o.Pods.LeftOut()...)
-	out.leftOut.AddAnswer(out.PlanSlackResponse)
-	out.warnings = slices.Concat(o.Warnings, out.warnings, out.wrong())
+	out.leftOut.AddAnswer(loop.Answer)
+	out.warnings = slices.Concat(o.Warnings, heldLines(loop.Answer), out.wrong())
 	return out, out.countPresent(ctx, c.cluster)
 }
 
@@ -185,16 +187,28 @@ func (p *slackPlan) countPresent(ctx context.Context, c *cluster) (err error) {
 	return err
 }
 
-// request is the part of a loop's question that a plan of slack asks.
-func (f *slackFlags) request(asked *plan.Plan) *loadlinev1.PlanSlackRequest {
-	q, growth := asked.Question, asked.Problem()
-	request := &loadlinev1.PlanSlackRequest{Changes: q.GetChanges(), Policy: q.GetSlack(), Pods: growth.GetPods(),
-		GroupsKnown: f.groups != "", Groups: growth.GetGroups(), DaemonPods: q.GetDaemonPods(), Fit: q.GetFit(),
-		NowSeconds: q.GetNowS(), StartupTaints: q.GetStartupTaints(), Literal: f.literal, WantState: f.state != ""}
-	for _, group := range request.GetGroups() {
-		request.GroupedSlots = append(request.GroupedSlots, group.GetNodeSlots()...)
+// put asks for a loop that grows for pods and slack, and takes what it says of slack.
+func (f *slackFlags) put(ctx context.Context, p *plan.Planner, asked *plan.Plan, former *loadlinev1.SlackState,
+	out *slackPlan) (err error) {
+	q := asked.Question
+	q.State = &loadlinev1.LoopState{Slack: former}
+	if asked.Answer, err = p.Client.PlanLoop(ctx, q); err != nil {
+		return err
 	}
-	return request
+	if out.PlanSlackResponse = asked.Answer.GetSlack(); out.PlanSlackResponse == nil {
+		return errors.New("the plan does not tell of slack: the engine is of an older version than this command")
+	}
+	out.State = asked.Answer.GetState().GetSlack()
+	if f.literal { // of which loops know nothing
+		answer, err := p.Client.PlanSlack(ctx, &loadlinev1.PlanSlackRequest{Changes: q.GetChanges(), Policy: q.GetSlack(),
+			State: former, GroupsKnown: true, Fit: q.GetFit(), NowSeconds: q.GetNowS(), StartupTaints: q.GetStartupTaints(),
+			Literal: true})
+		if err != nil {
+			return err
+		}
+		out.Literal = answer.GetLiteral()
+	}
+	return nil
 }
 
 // manifests prints objects that keep the slack.

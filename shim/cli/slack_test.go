@@ -241,7 +241,7 @@ func TestSlackRefusesWrongStates(t *testing.T) {
 		`{}`: `must be loadline.dev/v1alpha1, SlackState`,
 		`{apiVersion: loadline.dev/v1alpha1, kind: SlackState}`:                                 "state: missing",
 		`{apiVersion: loadline.dev/v1alpha1, kind: SlackState, state: {nextId: 1, ids: 2}}`:     `unknown field "ids"`,
-		`{apiVersion: loadline.dev/v1alpha1, kind: SlackState, state: {nextId: "-1"}}`:          "state: next_id",
+		`{apiVersion: loadline.dev/v1alpha1, kind: SlackState, state: {nextId: "-1"}}`:          "state.slack: next_id",
 		`{apiVersion: loadline.dev/v1alpha1, kind: SlackState, state: {nextId: "1"}, other: 1}`: `unknown field "other"`,
 	} {
 		file := filepath.Join(t.TempDir(), "slack.yaml")

@@ -366,6 +366,24 @@ TEST_F(LoopHandlerTest, OnlyWhatIsToBeDecided) {
   EXPECT_EQ(plan.no_scale_down(), "decided elsewhere");
 }
 
+// Slack names the nodes that are no machines in a loop that removes no nodes.
+TEST_F(LoopHandlerTest, NodesThatAreNoMachinesAreNamedOnce) {
+  k8s::v1::Node server = TwoCores("server");
+  server.mutable_metadata()->add_labels()->set_key("node-role.kubernetes.io/control-plane");
+  ChangesBuilder builder = ChangesBuilder::FullList(1, 2);
+  builder.Shape(0, OneCore()).Node(0, TwoCores("a"), {{0, "web-0", "u0"}}).Node(1, TwoCores("b"));
+  ASSERT_TRUE(engine_.Sync(builder.Node(2, server)).ok());
+  *request_.mutable_changes() = ChangesBuilder::At(1, 2).changes();
+  v1::PlanLoopResponse plan = Plan();
+  EXPECT_EQ(plan.scale_down().other_nodes().control_plane(), 1);
+  EXPECT_FALSE(plan.slack().has_other_nodes());
+  request_.add_decisions(v1::PlanLoopRequest::SLACK);
+  plan = Plan();
+  EXPECT_EQ(plan.slack().other_nodes().control_plane(), 1);
+  ASSERT_THAT(plan.slack().other_nodes().first(), SizeIs(1));
+  EXPECT_EQ(plan.slack().other_nodes().first(0).node(), "server");
+}
+
 TEST_F(LoopHandlerTest, AStateThatIsHandedBackLeadsToTheSameBytes) {
   const v1::PlanLoopResponse first = Plan();
   *request_.mutable_state() = first.state();

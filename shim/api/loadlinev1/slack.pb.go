@@ -1724,7 +1724,8 @@ type PlanSlackResponse struct {
 	// The budget that cut the plan short: "work", "time" or "memory". Some placeholders may have no node,
 	// and no node is asked for them, until the next plan. Empty: nothing did.
 	CutShort string `protobuf:"bytes,18,opt,name=cut_short,json=cutShort,proto3" json:"cut_short,omitempty"`
-	// Nodes that hold no slack, since they are no machines.
+	// Nodes that hold no slack, since they are no machines. In a loop PlanLoopResponse.scale_down names them
+	// instead, where it is set.
 	OtherNodes    *OtherNodes `protobuf:"bytes,19,opt,name=other_nodes,json=otherNodes,proto3" json:"other_nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
