@@ -229,11 +229,36 @@ func TestVerbsAgreeWithTheirNumbers(t *testing.T) {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
+	missing := []*loadlinev1.ClassSlack{{Status: loadlinev1.SlackStatus_SLACK_READY},
+		{Status: loadlinev1.SlackStatus_SLACK_MISSING}}
+	for _, c := range []struct {
+		count, placed int64
+		more          loadlinev1.SlackStatus
+		want          string
+	}{{1, 0, loadlinev1.SlackStatus_SLACK_READY, "0 of 1 placeholder fits now; it fits on nodes that are to come anyway"},
+		{2, 0, loadlinev1.SlackStatus_SLACK_READY, "0 of 2 placeholders fit now; they fit on nodes that are to come anyway"},
+		{3, 2, loadlinev1.SlackStatus_SLACK_READY,
+			"2 of 3 placeholders fit now; the other fits on nodes that are to come anyway"},
+		{3, 1, loadlinev1.SlackStatus_SLACK_READY,
+			"1 of 3 placeholders fits now; the others fit on nodes that are to come anyway"},
+		{3, 1, loadlinev1.SlackStatus_SLACK_LIMITED, "1 of 3 placeholders fits now"}} {
+		p := &slackPlan{PlanSlackResponse: &loadlinev1.PlanSlackResponse{
+			Shapes:  []*loadlinev1.ShapeSlack{{Count: c.count, Placed: c.placed}},
+			Classes: append(missing, &loadlinev1.ClassSlack{Status: c.more})}}
+		if got := p.verdict(); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
 	for pods, want := range map[int]string{1: "1 pod waits for a node, and comes before placeholders.",
 		2: "2 pods wait for a node, and come before placeholders."} {
 		p := &slackPlan{pending: pods, PlanSlackResponse: &loadlinev1.PlanSlackResponse{}}
 		if got := p.notes()[1]; got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+		p.forPods = int64(pods)
+		with := strings.TrimSuffix(want, ".") + ": " + plural(pods, "new node") + " for pods would come."
+		if got := p.notes()[1]; got != with {
+			t.Errorf("got %q, want %q", got, with)
 		}
 	}
 }

@@ -121,6 +121,7 @@ type slackPlan struct {
 	basis     string
 	namespace string
 	pending   int
+	forPods   int64    // new nodes that come for pods that wait; 0 where `plan` tells them
 	remarks   []string // about pods that are not planned for as others are; nil where `plan` tells them
 	known     *slack.Gatherer
 	warnings  []string
@@ -159,6 +160,9 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	}
 	defer c.close()
 	o := c.loop
+	if f.groups == "" && len(c.watched.Nodes) == 0 {
+		return nil, errors.New("the cluster has no nodes, and no node groups are named")
+	}
 	if f.groups == "" {
 		if o, err = c.derived(ctx, c.planner, nil); err != nil {
 			return nil, err
@@ -199,6 +203,9 @@ func (f *slackFlags) put(ctx context.Context, p *plan.Planner, asked *plan.Plan,
 		return errors.New("the plan does not tell of slack: the engine is of an older version than this command")
 	}
 	out.State = asked.Answer.GetState().GetSlack()
+	for _, growth := range asked.Answer.GetGrowth() {
+		out.forPods += growth.GetNodesForPods()
+	}
 	if f.literal { // of which loops know nothing
 		answer, err := p.Client.PlanSlack(ctx, &loadlinev1.PlanSlackRequest{Changes: q.GetChanges(), Policy: q.GetSlack(),
 			State: former, GroupsKnown: true, Fit: q.GetFit(), NowSeconds: q.GetNowS(), StartupTaints: q.GetStartupTaints(),

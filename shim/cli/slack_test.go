@@ -3,12 +3,14 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -326,5 +328,45 @@ func TestReasonsOfSlackNameMemoryAsPeopleDo(t *testing.T) {
 		if got := classText(text); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
+	}
+}
+
+// In each cluster that users have met `slack` says of slack what `plan` says.
+func TestSlackSaysWhatPlanSays(t *testing.T) {
+	files, err := filepath.Glob("../../test/field/*/input.*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, file := range files {
+		args := []string{"-f", file, "--now", "2026-11-20T12:00:00Z", "-o", "json"}
+		planned, _, code := run(t, "loadline", "", append([]string{"plan"}, args...)...)
+		kept, errs, kind := run(t, "loadline", "", append([]string{"slack"}, args...)...)
+		if code != kind {
+			t.Errorf("%s: plan ends with %d, slack with %d: %s", file, code, kind, errs)
+		}
+		if code != 0 {
+			continue
+		}
+		var loop planAnswer
+		var slack slackAnswer
+		if err := errors.Join(json.Unmarshal([]byte(planned), &loop), json.Unmarshal([]byte(kept), &slack)); err != nil {
+			t.Fatal(err)
+		}
+		slack.Remarks, slack.OtherNodes = loop.Slack.Remarks, loop.Slack.OtherNodes // `plan` tells them beside slack
+		if diff := cmp.Diff(loop.Slack, slack); diff != "" {
+			t.Errorf("%s (-plan +slack):\n%s", file, diff)
+		}
+		compared++
+	}
+	if compared < 90 {
+		t.Errorf("only %d clusters of %d are compared", compared, len(files))
+	}
+}
+
+func TestSlackOfNoNodes(t *testing.T) {
+	_, errs, code := run(t, "loadline", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n", "slack", "-f", "-")
+	if code != 1 || !strings.Contains(errs, "the cluster has no nodes, and no node groups are named") {
+		t.Errorf("exit %d: %s", code, errs)
 	}
 }

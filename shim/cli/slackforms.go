@@ -234,6 +234,20 @@ func (p *slackPlan) mirroredNotes() (notes []string) {
 	return notes
 }
 
+// isOnlyMissing says whether all that does not fit now waits for nodes which are to come: nothing keeps it away.
+func (p *slackPlan) isOnlyMissing() bool {
+	var all []loadlinev1.SlackStatus
+	for _, c := range p.GetClasses() {
+		all = append(all, c.GetStatus())
+	}
+	for _, m := range p.GetMirrored() {
+		all = append(all, m.GetStatus())
+	}
+	return slices.Contains(all, loadlinev1.SlackStatus_SLACK_MISSING) &&
+		!slices.Contains(all, loadlinev1.SlackStatus_SLACK_LIMITED) &&
+		!slices.Contains(all, loadlinev1.SlackStatus_SLACK_UNPLACEABLE)
+}
+
 // verdict is the outcome in one line.
 func (p *slackPlan) verdict() string {
 	var count, placed, nodes int64
@@ -248,12 +262,19 @@ func (p *slackPlan) verdict() string {
 	}
 	verb := agree(count, "fits", agree(placed, "fits", "fit"))
 	text := fmt.Sprintf("%d of %s %s now", placed, plural(int(count), "placeholder"), verb)
+	if placed == count {
+		return text
+	}
+	others, fits := agree(count-placed, "the other", "the others"), agree(count-placed, " fits", " fit")
+	if placed == 0 {
+		others, fits = agree(count, "it", "them"), agree(count, "it fits", "they fit")
+	} else {
+		fits = others + fits
+	}
 	if nodes > 0 {
-		others := agree(count-placed, "the other", "the others")
-		if placed == 0 {
-			others = agree(count, "it", "them")
-		}
 		text += fmt.Sprintf("; %s would take %s", plural(int(nodes), "more node"), others)
+	} else if p.isOnlyMissing() {
+		text += "; " + fits + " on nodes that are to come anyway"
 	}
 	return text
 }
@@ -266,8 +287,12 @@ func (p *slackPlan) notes() []string {
 	}
 	notes := []string{fmt.Sprintf("Wanted: %s of %s, without what comes with each node.", p.rate, of)}
 	if p.pending > 0 {
-		notes = append(notes, fmt.Sprintf("%s for a node, and %s before placeholders.",
-			plural(p.pending, "pod")+waits(p.pending), agree(int64(p.pending), "comes", "come")))
+		text := fmt.Sprintf("%s for a node, and %s before placeholders", plural(p.pending, "pod")+waits(p.pending),
+			agree(int64(p.pending), "comes", "come"))
+		if p.forPods > 0 {
+			text += fmt.Sprintf(": %s for pods would come", plural(int(p.forPods), "new node"))
+		}
+		notes = append(notes, text+".")
 	}
 	notes = append(notes, p.remarks...)
 	notes = append(notes, noteOtherNodes(p.GetOtherNodes(), [2]string{"holds no slack", "hold no slack"})...)
