@@ -241,7 +241,7 @@ func usageOfQuestion(t *testing.T) json.RawMessage {
 	return data
 }
 
-// byCommand returns what `plan` asks with these flags.
+// byCommand returns what `plan` or `slack` asks with these flags.
 func (a *asker) byCommand(command string, args ...string) *loadlinev1.PlanLoopRequest {
 	a.Helper()
 	_, errs, _ := run(a.T, "loadline", "", append([]string{command, "--engine", a.ear.address, "--kubeconfig",

@@ -149,14 +149,18 @@ func (f *planFlags) plan(ctx context.Context, c *question, remarks *scaleup.Rema
 	if f.groups == "" {
 		l.remarks = append(l.remarks, derivedNotes...)
 	}
-	l.warnings = o.Warnings
-	if f.settings.ScaleUp.FollowsPriorities() {
-		l.warnings = append(l.warnings, noPriorities)
-	}
-	l.warnings = append(l.warnings, heldLines(l.PlanLoopResponse)...)
+	l.warnings = append(o.Warnings, f.settings.growthLines(l.PlanLoopResponse)...)
 	f.split(l, o)
 	c.correctAdvice(l.drain.PlanDrainResponse)
 	return l, l.slack.countPresent(ctx, c.cluster)
+}
+
+// growthLines says what a loop that grows does not read, and why no group of the cluster grows, whatever waits.
+func (s *settings) growthLines(loop *loadlinev1.PlanLoopResponse) (lines []string) {
+	if s.ScaleUp.FollowsPriorities() {
+		lines = append(lines, noPriorities)
+	}
+	return append(lines, heldLines(loop)...)
 }
 
 // heldLines says why no group of the cluster grows, whatever waits.

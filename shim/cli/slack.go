@@ -179,7 +179,7 @@ func (f *slackFlags) ask(ctx context.Context, stdin io.Reader) (*slackPlan, erro
 	c.leaveOut(&out.leftOut)
 	out.leftOut.Add(o.Pods.LeftOut()...)
 	out.leftOut.AddAnswer(loop.Answer)
-	out.warnings = slices.Concat(o.Warnings, heldLines(loop.Answer), out.wrong())
+	out.warnings = slices.Concat(o.Warnings, f.settings.growthLines(loop.Answer), out.wrong())
 	return out, out.countPresent(ctx, c.cluster)
 }
 

@@ -370,3 +370,13 @@ func TestSlackOfNoNodes(t *testing.T) {
 		t.Errorf("exit %d: %s", code, errs)
 	}
 }
+
+// The priorities that the autoscaler would follow are in the API server; a command that grows groups says so.
+func TestSlackReadsNoPriorities(t *testing.T) {
+	for _, command := range []string{"plan", "slack"} {
+		_, errs, code := run(t, "loadline", "", command, "-f", "testdata/slack.yaml", "--strategies", "priority")
+		if code != 0 || !strings.Contains(errs, "cluster-autoscaler-priority-expander") {
+			t.Errorf("%s: exit %d: %s", command, code, errs)
+		}
+	}
+}
